@@ -191,3 +191,78 @@ def lin_ts_cascade(world: TopicCoverage, steps: int, generator: Generator, ideal
         attraction[1:] = (rows[1:] * above[:-1]) @ learner.preferences
         learner.serve(rows, attraction, every)
     return learner.regret
+
+
+def glrt_ucb(attraction: Floats, positions: int, steps: int, generator: Generator) -> float:
+    """Regret of GLRT-CascadeUCB; the likelihood ratio of an item is tested at up to 128 splits."""
+    items, level = len(attraction), 1.0 / max(2, steps)
+    share = min(1.0, math.sqrt(2.0 * items * math.log(max(2, steps)) / max(2, steps)))
+    history: list[list[float]] = [[0.0] for _ in range(items)]  # cumulative clicks since the restart
+    attracts, regret, since = attraction.tolist(), 0.0, 0
+    ideal = math.prod(1.0 - chance for chance in sorted(attracts)[-positions:])
+    for _ in range(steps):
+        turn = since % int(items / share)
+        since += 1
+        if turn < items:
+            others = [item for item in generator.permutation(items).tolist() if item != turn]
+            shown = [turn, *others[: positions - 1]]
+        else:
+            examined = np.array([len(each) - 1.0 for each in history])
+            clicked = np.array([each[-1] for each in history])
+            with np.errstate(divide="ignore", invalid="ignore"):
+                scores = np.nan_to_num(clicked / examined) + np.sqrt(1.5 * math.log(since) / examined)
+            shown = best(scores, positions)
+        regret += math.prod([1.0 - attracts[item] for item in shown]) - ideal
+        for place, coin in enumerate(generator.random(positions).tolist()):
+            item, clicks = shown[place], coin < attracts[shown[place]]
+            history[item].append(history[item][-1] + clicks)
+            if has_changed(np.array(history[item]), level):
+                history, since = [[0.0] for _ in range(items)], 0
+            if clicks:
+                break
+    return regret
+
+
+def has_changed(totals: Floats, level: float) -> bool:
+    """Whether a likelihood ratio reaches its threshold at a split of an item's history."""
+    n, total = len(totals) - 1, totals[-1]
+    if not 0.0 < total < n:
+        return False
+    split = np.arange(1, n) if n <= 128 else np.unique(np.linspace(1, n - 1, 128).astype(np.int64))
+    first, second, mean = totals[split] / split, (total - totals[split]) / (n - split), total / n
+    ratio = split * divergence(first, mean) + (n - split) * divergence(second, mean)
+    return bool(ratio.max(initial=0.0) >= math.log(3.0 * n**1.5 / level))
+
+
+def divergence(p: Floats, q: float) -> Floats:
+    """KL divergence of Bernoulli distributions."""
+    ones = p * np.log(np.maximum(p, 1e-300) / q)
+    found: Floats = ones + (1.0 - p) * np.log(np.maximum(1.0 - p, 1e-300) / (1.0 - q))
+    return found
+
+
+def c3(world: TopicCoverage, steps: int, generator: Generator, ideal: float, _: bool) -> float:
+    """Regret of C3-UCB without discounts; the inverse is updated, and the determinant by the same factors."""
+    topics, preferences = np.asarray(world.topics), np.ravel(world.preferences)
+    d, positions, regret = topics.shape[1], world.positions, 0.0
+    prior, logarithm = float(positions), 0.0
+    inverse, total, theta = np.eye(d) / prior, np.zeros(d), np.zeros(d)
+    for step in range(steps):
+        radius = math.sqrt(logarithm + math.log(steps)) + math.sqrt(prior) if step else 1.0
+        squares = np.einsum("ij,ij->i", topics @ inverse, topics)
+        scores = np.minimum(topics @ theta + radius * np.sqrt(np.maximum(squares, 0.0)), 1.0)
+        rows = topics[best(scores + 1e-9 * generator.random(len(scores)), positions)]
+        above = np.cumprod(1.0 - rows, axis=0)
+        attraction = rows @ preferences
+        attraction[1:] = (rows[1:] * above[:-1]) @ preferences
+        regret += ideal - 1.0 + math.prod((1.0 - attraction).tolist())
+        for row, attracts in zip(rows, (generator.random(positions) < attraction).tolist(), strict=True):
+            direction = inverse @ row
+            scale = 1.0 + row @ direction
+            inverse -= np.outer(direction, direction / scale)
+            logarithm += math.log(scale)
+            if attracts:
+                total += row
+                break
+        theta = inverse @ total
+    return regret

@@ -22,8 +22,12 @@ LOOPS = {
     "pbm-pie": numpy_since2019.pie,
     "pb-mhb": numpy_since2019.mhb,
     "grab": numpy_since2019.grab,
+    "glrt-cascade-ucb": numpy_since2019.glrt_ucb,
 }
-OVER_FEATURES = {"lin-ts-cascade(sigma=0.1)": numpy_since2019.lin_ts_cascade}  # the noise of the NumPy loops
+OVER_FEATURES = {
+    "lin-ts-cascade(sigma=0.1)": numpy_since2019.lin_ts_cascade,  # the noise of the NumPy loops
+    "c3-ucb": numpy_since2019.c3,
+}
 COLUMNS: dict[str, Show] = {
     "algorithm": str,
     "size": str,

@@ -52,7 +52,7 @@ def test_every_flag_and_command_has_a_help_text(name: str) -> None:
     for action in every_parser()[name].arguments():
         assert action.help, action
     listed = parser().format_help()
-    assert re.search(rf"^    {name} +\w", listed, re.MULTILINE) or name == ""
+    assert re.search(rf"^    {name}\s+\w", listed, re.MULTILINE) or name == ""
 
 
 def test_exit_codes_stay_as_scripts_know_them() -> None:
@@ -100,7 +100,7 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "Give a command: advise, check, compare, demo, evaluate, fit, keys, log, policies, proof, reproduce"),
+        ([], "Give a command: advise, check, compare, demo, evaluate, fit, keys, leaderboard, log, policies, proof"),
         (["simulat"], "There is no command 'simulat', but .*; perhaps you mean 'simulate'; see toplist --help"),
         (["--vers"], "There is no flag --vers; perhaps you mean '--version'; see toplist --help"),
         (["simulate", "--stepz", "5"], "no flag --stepz; perhaps you mean '--steps'; see toplist simulate --help"),

@@ -8,7 +8,7 @@ import pytest
 from toplist import clicks, policies, worlds
 from toplist.core import protocols
 from toplist.engine import starts
-from toplist.parts import arrange, detectors, feedback, index, memory
+from toplist.parts import arrange, detectors, feedback, forced_turns, index, memory
 
 USERS: list[protocols.Users] = [
     clicks.Cascade(),
@@ -47,6 +47,7 @@ MEMORIES: list[protocols.Memory] = [
     memory.Logistic(),
     memory.LogisticSGD(),
     memory.PerPosition(),
+    memory.PositionRidge(),
 ]
 TALLYING: list[protocols.Tallying] = [
     memory.Everything(),
@@ -59,6 +60,7 @@ TALLYING: list[protocols.Tallying] = [
     memory.WindowedRidge(),
     memory.Logistic(),
     memory.LogisticSGD(),
+    memory.PositionRidge(),
 ]
 DEVIATING: list[protocols.Deviating] = [
     memory.Ridge(),
@@ -66,6 +68,7 @@ DEVIATING: list[protocols.Deviating] = [
     memory.WindowedRidge(),
     memory.Logistic(),
     memory.LogisticSGD(),
+    memory.PositionRidge(),
 ]
 FORGETTING: list[protocols.Forgetting] = [
     memory.Discounted(),
@@ -94,9 +97,10 @@ INDICES: list[protocols.Index] = [
     index.KLUCBPlusPlus(),
     index.MOSS(),
     index.Parsimonious(),
+    index.DeterminantBound(),
 ]
 GAUGES: list[protocols.HotGauge] = [index.Ellipsoid(), index.LogisticBound(), index.Posterior()]
-ARRANGEMENTS: list[protocols.Arrangement] = [arrange.TopK(), arrange.Diverse()]
+ARRANGEMENTS: list[protocols.Arrangement] = [arrange.TopK(), arrange.Diverse(), forced_turns.ForcedTurns()]
 STARTS: list[protocols.Start] = [starts.OneSample(), starts.Forced(), starts.NeverSeenFirst()]
 POLICIES: list[protocols.PolicyLike] = [
     policies.Policy(READINGS[0], MEMORIES[0], INDICES[0]),

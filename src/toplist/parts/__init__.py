@@ -3,12 +3,14 @@
 from toplist.parts.arrange import Diverse, TopK
 from toplist.parts.detectors import CUSUM, GLR
 from toplist.parts.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick, UntilSatisfied
+from toplist.parts.forced_turns import ForcedTurns
 from toplist.parts.index import (
     KLUCB,
     MOSS,
     UCB1,
     BetaPosterior,
     Chance,
+    DeterminantBound,
     Ellipsoid,
     ExploringDraw,
     ExposureBound,
@@ -31,6 +33,7 @@ from toplist.parts.memory import (
     Logistic,
     LogisticSGD,
     PerPosition,
+    PositionRidge,
     Resetting,
     Ridge,
     Window,
@@ -45,6 +48,7 @@ __all__ = [
     "UCB1",
     "BetaPosterior",
     "Chance",
+    "DeterminantBound",
     "Discounted",
     "DiscountedRidge",
     "Diverse",
@@ -56,6 +60,7 @@ __all__ = [
     "Exposure",
     "ExposureBound",
     "ExposurePosterior",
+    "ForcedTurns",
     "Greedy",
     "GrowingPosterior",
     "KLUCBPlusPlus",
@@ -65,6 +70,7 @@ __all__ = [
     "OnlyLastClick",
     "Parsimonious",
     "PerPosition",
+    "PositionRidge",
     "Posterior",
     "Resetting",
     "Ridge",

@@ -8,9 +8,11 @@ import numpy as np
 
 from toplist.core.compiling import helper
 from toplist.core.coverage import coverage_kind, gain
-from toplist.core.problem import Problem, places, refuse
+from toplist.core.problem import Problem, places, refuse, whole
 from toplist.core.slate import NONE, Floats, Ints, Request, Slate
 from toplist.parts.index.select import largest
+
+EVERY_TOPIC = -1  # all features are topics
 
 
 class ComposedCache(NamedTuple):
@@ -104,6 +106,8 @@ class Diverse(NamedTuple):
     ----------
     coverage : {"probabilistic", "maximum"}, default "probabilistic"
         How items cover a topic together: 1 - prod(1 - degree), or the largest degree.
+    topics : int or "all", default "all"
+        Number of leading features that are topics. The others are of the item alone, whatever stands above it.
 
     Notes
     -----
@@ -111,10 +115,22 @@ class Diverse(NamedTuple):
     """
 
     coverage: Any = "probabilistic"
+    topics: Any = "all"
 
     def prepare(self, problem: Problem) -> Self:
-        """Resolve the kind of coverage."""
-        return self._replace(coverage=coverage_kind("Diverse's coverage", self.coverage))
+        """Resolve the kind of coverage, and the number of topics."""
+        topics = self.topics
+        if isinstance(topics, str) or topics == EVERY_TOPIC:
+            if topics not in ("all", EVERY_TOPIC):
+                raise refuse("Diverse's topics", topics, "a whole number or 'all'", "give the number of topics")
+            topics = EVERY_TOPIC
+        elif whole("Diverse's topics", topics, 0, "give the number of topics") > problem.features:
+            raise refuse("Diverse's topics", topics, f"at most {problem.features}, the number of features", "or 'all'")
+        return self._replace(coverage=coverage_kind("Diverse's coverage", self.coverage), topics=int(topics))
+
+    def is_hybrid(self) -> bool:
+        """Whether some features are no topics."""
+        return self.topics not in ("all", EVERY_TOPIC)
 
     def scratch(self, problem: Problem) -> DiverseScratch:
         """Scratch space for one list."""
@@ -152,7 +168,8 @@ class Diverse(NamedTuple):
             for feature in range(len(scratch.covered)):
                 added = gain(request.features[placed, feature], scratch.covered[feature], self.coverage)
                 slate.rows[position, feature] = added
-                scratch.covered[feature] += added
+                if self.topics == EVERY_TOPIC or feature < self.topics:
+                    scratch.covered[feature] += added
 
 
 @helper

@@ -6,7 +6,7 @@ The state of a stream is a row of numbers, all 0 before the first observation.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, number, refuse, whole
@@ -15,6 +15,7 @@ from toplist.core.slate import Floats
 COUNT, TOTAL, SPLITS, FIRST_SPLIT = range(4)  # of a GLR's row: observations, their sum, number of splits, splits
 MOST_SPLITS = 128
 SPLIT_SPACING = 0.25  # largest distance of splits, as a share of the observations before or after, whichever are fewer
+UNKNOWN_STEPS = 1e-3  # the level of a GLR for an unknown number of steps
 
 
 class GLR(NamedTuple):
@@ -22,8 +23,9 @@ class GLR(NamedTuple):
 
     Parameters
     ----------
-    level : float, default 1e-3
-        Bound on the probability that a stream which never changes ever raises an alarm.
+    level : float or "theory", default 1e-3
+        Bound on the probability that a stream which never changes ever raises an alarm. "theory" is 1 / n for n steps,
+        and 0.001 where the number of steps is unknown.
 
     Notes
     -----
@@ -43,11 +45,14 @@ class GLR(NamedTuple):
     53
     """
 
-    level: float = 1e-3
+    level: Any = 1e-3
 
     def prepare(self, problem: Problem) -> Self:
         """Check the level."""
-        return self._replace(level=_checked_level("GLR", self.level))
+        level = self.level
+        if isinstance(level, str) and level == "theory":
+            level = UNKNOWN_STEPS if problem.steps is None else 1.0 / max(problem.steps, 2)
+        return self._replace(level=_checked_level("GLR", level))
 
     def room(self) -> int:
         """Elements of a row."""

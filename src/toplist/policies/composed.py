@@ -103,13 +103,14 @@ class Policy(_PolicyParts):
         """Everything, except that it does not learn where its index does not read the belief.
 
         One sample of an item carries no information for features before the item has its row, nor about a position that
-        may not have been examined.
+        may not have been examined. Where only some features are topics, a list of others lacks the gains to learn from.
         """
         features = self.memory.keeps() in ("linear", "logistic")
         return Capabilities(
             learns=self.scoring.reads() != "any",
             needs_features=features,
             covers_topics=self.arrangement.asks() == "gauge",
+            learns_from_any_list=not is_hybrid(self.arrangement),
             samples="item" if self.memory.keeps() == "counts" else "nothing",
             detects=hasattr(self.memory, "alarms"),
             takes_gaps=self.arrangement.asks() == "top" and takes_gaps(self.scoring),
@@ -174,6 +175,11 @@ def assess(kept_by: Any, scoring: Any, belief: Any, request: Request) -> Assessm
 def is_forgetful(kept_by: Any) -> bool:
     """Whether a memory discounts or drops old observations."""
     return hasattr(kept_by, "forgetful") and bool(kept_by.forgetful())
+
+
+def is_hybrid(arrangement: Any) -> bool:
+    """Whether an arrangement covers topics with some features, and not with others."""
+    return hasattr(arrangement, "is_hybrid") and bool(arrangement.is_hybrid())
 
 
 def takes_gaps(scoring: Any) -> bool:

@@ -14,7 +14,8 @@ _CLASS = "part"
 _LONG = 64  # elements; a longer array is described by its digest
 # Files name a part by the module it had in version 0.1, so that moving code never changes them: (code, file).
 _SAVED_AS = (("toplist.policies.fixed_list", "toplist.policies.yardsticks"), ("toplist.parts", "toplist"))
-_SAVED_FOLDERS = ("arrange", "detectors", "feedback", "index", "memory", "policies")  # the only ones that are imported
+# The only ones that are imported:
+_SAVED_FOLDERS = ("arrange", "detectors", "feedback", "forced_turns", "index", "memory", "policies")
 
 
 def saved_module(module: str) -> str:

@@ -14,6 +14,7 @@ from toplist.core.protocols.list_probabilities import (
     DrawingIndependently,
     DrawingLast,
     DrawingOnce,
+    Forcing,
     Weighing,
     WeighingSeveral,
 )
@@ -57,6 +58,7 @@ __all__ = [
     "DrawingIndependently",
     "DrawingOnce",
     "DrawingLast",
+    "Forcing",
     "HotArrangement",
     "Arrangement",
     "HotStart",

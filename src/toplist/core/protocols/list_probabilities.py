@@ -82,6 +82,27 @@ class WeighingSeveral(Protocol):
         ...
 
 
+class Forcing(Protocol):
+    """Optional for an arrangement that puts an item first by force, above others at random: which item it is."""
+
+    def forced(self, belief: Any, request: Request) -> int:
+        """The item that has the first free position of the next list by force.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Learned state.
+        request : Request
+            Input for the list; its random key does not matter.
+
+        Returns
+        -------
+        int
+            The item; -1 if the list is not forced.
+        """
+        ...
+
+
 class DrawingIndependently(Protocol):
     """Optional for an index that ranks by independent draws from a posterior per item: its density."""
 

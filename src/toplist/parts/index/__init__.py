@@ -1,6 +1,7 @@
 """Indices: optimistic bounds, means or draws by which items are ranked."""
 
 from toplist.parts.index.blind import Chance, ExploringDraw
+from toplist.parts.index.determinant import DeterminantBound
 from toplist.parts.index.ellipsoid import Ellipsoid
 from toplist.parts.index.exposure import ExposureBound, ExposurePosterior
 from toplist.parts.index.generalised import LogisticBound, Posterior
@@ -19,6 +20,7 @@ __all__ = [
     "UCB1",
     "BetaPosterior",
     "Chance",
+    "DeterminantBound",
     "Ellipsoid",
     "ExploringDraw",
     "ExposureBound",

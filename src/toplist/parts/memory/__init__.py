@@ -5,6 +5,7 @@ from toplist.parts.memory.discounted import Discounted
 from toplist.parts.memory.exposure import Exposed, Exposure
 from toplist.parts.memory.forgetting_ridge import DiscountedRidge, WindowedRidge
 from toplist.parts.memory.logistic import Logistic, LogisticSGD, Logit
+from toplist.parts.memory.position_ridge import PositionRidge
 from toplist.parts.memory.positions import PerPosition, Positioned
 from toplist.parts.memory.resetting import Resetting
 from toplist.parts.memory.ridge import Linear, Ridge
@@ -24,6 +25,7 @@ __all__ = [
     "LogisticSGD",
     "Logit",
     "PerPosition",
+    "PositionRidge",
     "Positioned",
     "Resetting",
     "Ridge",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from toplist.core.protocols.list_probabilities import ListProbabilities
-from toplist.core.slate import Bools, Ints, Request
+from toplist.core.slate import NONE, Bools, Ints, Request
 from toplist.policies.propensity.independent_draws import IndependentDraws
 from toplist.policies.propensity.last_drawn import probabilities_with_last_drawn
 from toplist.policies.propensity.levels import probabilities_by_level
@@ -31,6 +31,10 @@ def composed_probabilities(
         return None
     size = lists.shape[1]
     ranks, free = ranks_of_positions(request, arrangement.places, size), free_candidates(request, size)
+    if hasattr(arrangement, "forced") and (first := arrangement.forced(belief, request)) >= 0:
+        # From the top down: one item, above others at random.
+        ranks = ranks_of_positions(request._replace(order=NONE), NONE, size)
+        return with_pins(probabilities_by_level((free == first).astype(np.float64), free, ranks, lists), request, lists)
     filled = ranks >= 0
     is_drawn = any(hasattr(scoring, method) for method in ("log_density", "lines", "contenders"))
     if is_drawn and np.any(np.diff(ranks[filled]) < 0):  # the items above are not those with the larger draws

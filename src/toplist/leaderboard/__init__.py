@@ -1,0 +1,26 @@
+"""Leaderboard: which policy is best on which problem?"""
+
+from toplist.leaderboard.board import Leaderboard
+from toplist.leaderboard.contenders import Contender, field_of
+from toplist.leaderboard.page import write_page
+from toplist.leaderboard.play import Cost, PlayedCell, play_suite
+from toplist.leaderboard.ranks import PolicyStanding, standings
+from toplist.leaderboard.suite import Suite, SuiteProblem, read_suite
+from toplist.leaderboard.tuning import read_tuned, tune_suite
+
+__all__ = [
+    "Contender",
+    "Cost",
+    "Leaderboard",
+    "PlayedCell",
+    "PolicyStanding",
+    "Suite",
+    "SuiteProblem",
+    "field_of",
+    "play_suite",
+    "read_suite",
+    "read_tuned",
+    "standings",
+    "tune_suite",
+    "write_page",
+]

@@ -1,0 +1,111 @@
+"""Who plays: the whole catalogue with published and tuned parameters, and policies of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from toplist.core.problem import InvalidInput
+from toplist.leaderboard.suite import SuiteProblem
+from toplist.parts.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick, UntilSatisfied
+from toplist.policies import GRAB, PBMHB, Policy, catalogue, make
+from toplist.support.catalogue import REQUIRED, part_text
+
+YARDSTICK = "random"
+TUNED = ", tuned"  # the end of the label of a policy with tuned parameters
+# Per reading, the click models of which it misses or invents no examination.
+FITTING: dict[type, frozenset[str]] = {
+    ThroughFirstClick: frozenset({"cascade"}),
+    ThroughLastClick: frozenset({"cascade", "dcm"}),
+    UntilSatisfied: frozenset({"cascade", "dcm"}),
+    OnlyLastClick: frozenset({"cascade", "dbn"}),
+    EveryPlace: frozenset({"pbm"}),
+}
+
+
+class Contender(NamedTuple):
+    """A policy on the leaderboard.
+
+    Parameters
+    ----------
+    label : str
+        Its name on the board.
+    policies : mapping of str to policy
+        The policy for each kind of problem; "" for all other kinds.
+    own : bool
+        Whether it is not of the catalogue.
+    """
+
+    label: str
+    policies: Mapping[str, Any]
+    own: bool = False
+
+    def policy(self, problem: SuiteProblem) -> Any:
+        """The policy that plays a problem."""
+        return self.policies.get(problem.kind, self.policies[""])
+
+    def plays(self, problem: SuiteProblem) -> bool:
+        """Whether it can play a problem: policies over features need some."""
+        return problem.features or not self.policy(problem).capabilities().needs_features
+
+    def violated(self, problem: SuiteProblem) -> tuple[str, ...]:
+        """The assumptions of the policy that the users of a problem violate."""
+        policy = self.policy(problem)
+        able, found = policy.capabilities(), []
+        if not able.learns:
+            return ()
+        fitting = None  # one bandit per position, and elimination, assume nothing of this kind
+        if isinstance(policy, GRAB | PBMHB):
+            fitting = FITTING[EveryPlace]
+        elif isinstance(policy, Policy):
+            fitting = FITTING.get(type(policy.reading))
+        if fitting is not None and problem.clicks not in fitting:
+            found.append(f"{problem.clicks} clicks")
+        if problem.changes and not able.forgets:
+            found.append("change")
+        if problem.features and not able.needs_features:
+            found.append("features")
+        return tuple(found)
+
+
+def field_of(tuned: Mapping[str, Mapping[str, str]], own: Mapping[str, Any], names: list[str]) -> list[Contender]:
+    """The policies that play: published, tuned and one's own.
+
+    Parameters
+    ----------
+    tuned : mapping
+        Per kind of problem, and per name of a policy, the text of the policy with tuned parameters.
+    own : mapping of str to policy
+        Further policies by label.
+    names : list of str
+        Names of the catalogue to be played; all for an empty list. Random lists, the yardstick, always play.
+
+    Returns
+    -------
+    list of Contender
+        The contenders, those of the catalogue first. Of two names for the same parts, the first plays.
+
+    Raises
+    ------
+    InvalidInput
+        If a name is not in the catalogue, or a label of one's own is.
+    """
+    if unknown := set(names) - set(catalogue()):
+        raise InvalidInput(f"There is no policy {sorted(unknown)[0]!r} in the catalogue; `toplist policies` lists all.")
+    if taken := set(own) & {*catalogue(), *(name + TUNED for name in catalogue())}:
+        raise InvalidInput(
+            f"{sorted(taken)[0]!r} is a policy of the catalogue; give yours a label, as ours=mine.py:Mine."
+        )
+    known: dict[str, str] = {}
+    for name, entry in catalogue().items():
+        if REQUIRED in entry.parameters.values() or (names and name not in (*names, YARDSTICK)):
+            continue
+        policy = entry.make()
+        if not policy.capabilities().needs_simulator and name != "exploring":  # which plays another policy
+            known.setdefault(part_text(policy), name)
+    found = [Contender(name, {"": make(name)}) for name in known.values()]
+    for name in known.values():
+        texts = {kind: policies[name] for kind, policies in tuned.items() if name in policies}
+        if any(text != name for text in texts.values()):
+            found.append(Contender(name + TUNED, {"": make(name)} | {kind: make(text) for kind, text in texts.items()}))
+    return found + [Contender(label, {"": policy}, own=True) for label, policy in own.items()]

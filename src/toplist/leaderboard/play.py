@@ -1,0 +1,155 @@
+"""Plays every contender on every problem of the suite, and measures what a list costs."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.core.beliefs import all_arrays
+from toplist.core.problem import checked_seed, whole
+from toplist.core.slate import Floats, Ints
+from toplist.engine.compare import curves_in_turn, users_of_shared_types
+from toplist.engine.player import Player, RunSetup
+from toplist.engine.resume_file import ResumeFile, describe
+from toplist.engine.simulate import checked_checkpoints, checked_threads, scheduler_of
+from toplist.leaderboard.contenders import Contender
+from toplist.leaderboard.suite import SuiteProblem
+from toplist.support.files import slug, write_text
+from toplist.support.progress import Progress
+
+WARM, TIMED = 200, 1000  # lists that are shown before the clock starts, and while it runs
+COSTS = "costs.json"
+
+
+class Cost(NamedTuple):
+    """What a policy costs on a problem.
+
+    Parameters
+    ----------
+    microseconds : float
+        CPU time of a list: made, shown to a visitor and learned.
+    size : int
+        Bytes of its state.
+    """
+
+    microseconds: float
+    size: int
+
+
+class PlayedCell(NamedTuple):
+    """What came out of one contender on one problem.
+
+    Parameters
+    ----------
+    regret : ndarray of float, shape (runs, horizons)
+        Cumulative regret.
+    cost : Cost
+        What a list costs.
+    """
+
+    regret: Floats
+    cost: Cost
+
+
+class Match(NamedTuple):
+    """One contender on one problem, prepared."""
+
+    problem: SuiteProblem
+    contender: Contender
+    setup: RunSetup
+
+
+def play_suite(
+    problems: Sequence[SuiteProblem],
+    contenders: Sequence[Contender],
+    steps: int,
+    runs: int,
+    seed: int,
+    horizons: Sequence[int],
+    threads: int | None = None,
+    engine: str = "cpu",
+    folder: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> tuple[Ints, dict[str, dict[str, PlayedCell]]]:
+    """Play everything; the steps at which regret was noted, and per problem and label what came out.
+
+    In run r of a problem, all policies meet the same visitors. With a folder, what was played is kept there, a file per
+    problem and policy: an interrupted call goes on, and a further policy is all that is played for it.
+    """
+    steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
+    runs = whole("The number of runs", runs, 2, "intervals need several runs")
+    seed, schedule, checkpoints = checked_seed(seed), scheduler_of(engine, None), checked_checkpoints(horizons, steps)
+    matches = matches_of(problems, contenders, steps, runs)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    schedulers, setups = [], []
+    for match, shared in zip(matches, users_of_shared_types([match.setup for match in matches]), strict=True):
+        label = match.contender.label
+        path = None if folder is None else folder / f"{match.problem.name}-{slug(label)}.npz"
+        file = ResumeFile(path, partial(describe, {label: match.setup}, checkpoints, seed))
+        setups.append(match.setup._replace(users=shared))
+        schedulers.append(schedule({label: setups[-1]}, checkpoints, runs, seed, file))
+    costs = KeptCosts(folder)
+    found: dict[str, dict[str, PlayedCell]] = {}
+    played = curves_in_turn(schedulers, checked_threads(threads), progress)
+    for match, setup, curves in zip(matches, setups, played, strict=True):
+        label = match.contender.label
+        found.setdefault(match.problem.name, {})[label] = PlayedCell(
+            curves[label][:, :, 0], costs.of(match, setup, seed)
+        )
+    return checkpoints, found
+
+
+def matches_of(problems: Sequence[SuiteProblem], contenders: Sequence[Contender], steps: int, runs: int) -> list[Match]:
+    """All pairs of a problem and a contender that can play it; short ones are played in plain Python."""
+    matches = []
+    for problem in problems:
+        made = problem.made()
+        for contender in contenders:
+            if contender.plays(problem):
+                setup = RunSetup.of(contender.policy(problem), made.world, made.users, made.start, steps)
+                setup = setup._replace(
+                    compiled=setup.is_worth_compiling(steps * runs),
+                    samples_compiled=setup.are_samples_worth_compiling(runs),
+                )
+                matches.append(Match(problem, contender, setup))
+    return matches
+
+
+class KeptCosts:
+    """Costs, measured once; with a folder they are kept there."""
+
+    def __init__(self, folder: Path | None):
+        self._path = None if folder is None else folder / COSTS
+        self._known: dict[str, list[Any]] = {}
+        if self._path is not None and self._path.is_file():
+            self._known = json.loads(self._path.read_text())
+
+    def of(self, match: Match, setup: RunSetup, seed: int) -> Cost:
+        """The cost of a match, whose users have the type for which the policy is compiled."""
+        name = f"{match.problem.name}: {match.contender.label}"
+        if name not in self._known:
+            self._known[name] = list(measured(setup, seed))
+            if self._path is not None:
+                write_text(self._path, "The costs", json.dumps(self._known, indent=1))
+        return Cost(*self._known[name])
+
+
+def measured(setup: RunSetup, seed: int) -> Cost:
+    """CPU time of a list after the first ones, and the size of belief and cache."""
+    steps = setup.problem.steps or WARM + TIMED
+    player = Player(setup, seed, np.array([steps]), compiled=setup.compiled)
+    warm = min(WARM, steps // 2)
+    until = min(steps, warm + TIMED)
+    player.play(warm)
+    begun = time.thread_time()
+    player.play(until)
+    spent = time.thread_time() - begun
+    arrays = all_arrays((player.belief, player.cache)) or []
+    return Cost(round(1e6 * spent / (until - warm), 3), sum(int(array.nbytes) for array in arrays))

@@ -1,0 +1,106 @@
+"""The problems that policies are ranked on: a fixed, versioned list of worlds with users, as data."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+from toplist.core.problem import InvalidInput
+from toplist.engine.simulated_problem import SimulatedProblem
+
+FIELDS = {"name", "kind", "world", "users", "changes", "features"}
+
+
+class SuiteProblem(NamedTuple):
+    """A problem of the suite.
+
+    Parameters
+    ----------
+    name : str
+        Its name, unique in the suite.
+    kind : str
+        Problems of a kind share the tuned parameters of a policy.
+    world, users : str
+        Texts as on the command line.
+    changes : bool, default False
+        Whether the users' preferences change.
+    features : bool, default False
+        Whether items have features, on which attraction depends.
+    """
+
+    name: str
+    kind: str
+    world: str
+    users: str
+    changes: bool = False
+    features: bool = False
+
+    def made(self) -> Any:
+        """The world, the users and the start."""
+        return SimulatedProblem.of(self.world, self.users, "one-sample")
+
+    @property
+    def clicks(self) -> str:
+        """The click model of its users, by name: changing-dcm is a dcm."""
+        name = self.users.partition("(")[0].strip()
+        return "dcm" if name == "changing-dcm" else name
+
+
+class Suite(NamedTuple):
+    """A version of the suite: the problems to be ranked on, and one problem per kind to tune on."""
+
+    version: int
+    problems: tuple[SuiteProblem, ...]
+    tuning: tuple[SuiteProblem, ...]
+
+    def chosen(self, names: list[str]) -> Suite:
+        """The suite with these problems only; all of them for an empty list."""
+        known = {problem.name: problem for problem in self.problems}
+        for name in names:
+            if name not in known:
+                raise InvalidInput(f"There is no problem {name!r} in the suite, but there are {', '.join(known)}.")
+        return self._replace(problems=tuple(known[name] for name in names)) if names else self
+
+
+def read_suite(text: str | None = None) -> Suite:
+    """The suite of a JSON text; without one, that of toplist.
+
+    Parameters
+    ----------
+    text : str, optional
+        A JSON object with `version`, `problems` and `tuning`; a problem has the fields of `SuiteProblem`.
+
+    Returns
+    -------
+    Suite
+        The suite.
+
+    Raises
+    ------
+    InvalidInput
+        If the text is no suite, or a name is given twice.
+
+    Examples
+    --------
+    >>> suite = read_suite()
+    >>> suite.version, len(suite.problems) >= 24
+    (1, True)
+    """
+    found = json.loads(files("toplist.leaderboard").joinpath("suite.json").read_text() if text is None else text)
+    try:
+        suite = Suite(int(found["version"]), *(tuple(map(_problem, found[part])) for part in ("problems", "tuning")))
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidInput(f"A suite has a version, problems and tuning problems, but there is {error!r}.") from None
+    names = [problem.name for problem in (*suite.problems, *suite.tuning)]
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise InvalidInput(f"Names of problems are unique, but {', '.join(sorted(twice))} is given twice.")
+    if missing := {problem.kind for problem in suite.problems} - {problem.kind for problem in suite.tuning}:
+        raise InvalidInput(f"Every kind has a problem to tune on, but {', '.join(sorted(missing))} has none.")
+    return suite
+
+
+def _problem(given: dict[str, Any]) -> SuiteProblem:
+    if unknown := set(given) - FIELDS:
+        raise ValueError(f"unknown field {', '.join(sorted(unknown))}")
+    return SuiteProblem(**given)

@@ -1,0 +1,110 @@
+"""Tunes the catalogue once, on problems that are not ranked; the result is stored as data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from toplist import __version__
+from toplist.core.problem import InvalidInput
+from toplist.engine.tune import tune
+from toplist.leaderboard.contenders import Contender
+from toplist.leaderboard.suite import Suite
+from toplist.policies import catalogue
+from toplist.support.catalogue import Entry
+from toplist.support.files import slug
+from toplist.support.progress import Progress
+
+FORMAT = {"format": "toplist.tuned", "format_version": 1}
+FACTORS = (0.1, 0.3, 3.0)  # of a default, for parameters that are a factor of the radius
+SCALED = ("scale", "eps", "noise")
+VALUES: dict[str, list[float]] = {"loglog": [0.0, 1.0], "alpha": [0.1, 0.3, 1.0, 3.0]}
+
+
+def choices(entry: Entry) -> dict[str, list[Any]]:
+    """The values to try of each parameter that says how much a policy explores.
+
+    >>> from toplist.policies import catalogue
+    >>> choices(catalogue()["cascade-ucb1"]), choices(catalogue()["cascade-ts"])
+    ({'scale': [0.15, 0.45, 4.5]}, {})
+    """
+    found: dict[str, list[Any]] = {name: VALUES[name] for name in entry.parameters if name in VALUES}
+    for name in SCALED:
+        default = entry.parameters.get(name)
+        if isinstance(default, float) and default > 0.0:
+            found[name] = [round(factor * default, 6) for factor in FACTORS]
+    return found
+
+
+def tune_suite(
+    suite: Suite,
+    names: list[str],
+    steps: int,
+    runs: int,
+    seed: int,
+    threads: int | None = None,
+    folder: Path | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> dict[str, Any]:
+    """Tune every policy on the tuning problem of every kind; what fresh visitors do not confirm is not taken.
+
+    Parameters
+    ----------
+    suite : Suite
+        The suite, whose tuning problems are played.
+    names : list of str
+        Names of the catalogue to tune; all for an empty list.
+    steps, runs, seed, threads
+        As for `toplist.tune`.
+    folder : path, optional
+        Where to keep what was played.
+    progress : callable, optional
+        As for `toplist.tune`.
+
+    Returns
+    -------
+    dict
+        What `read_tuned` reads: per kind and policy its text with the best parameters, and how they were found.
+    """
+    tuned: dict[str, dict[str, str]] = {}
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+    for problem in suite.tuning:
+        made = problem.made()
+        for name, entry in catalogue().items():
+            tried = choices(entry)
+            if not tried or (names and name not in names) or not Contender(name, {"": entry.make()}).plays(problem):
+                continue
+            found = tune(
+                name, tried, made.world, made.users, steps, runs, seed, start=made.start, threads=threads,
+                progress=progress, resume=None if folder is None else folder / f"{problem.kind}-{slug(name)}.npz",
+            )  # fmt: skip
+            better = found.confirmed is not None and found.confirmed.high < 0.0
+            tuned.setdefault(problem.kind, {})[name] = found.best if better else name
+    about: dict[str, Any] = {"suite": suite.version, "steps": steps, "runs": runs, "seed": seed, "version": __version__}
+    about["policies"] = sorted({name for policies in tuned.values() for name in policies})
+    return {**FORMAT, "settings": about, "tuned": tuned}
+
+
+def read_tuned(text: str | None = None) -> dict[str, dict[str, str]]:
+    """Per kind and policy, its text with tuned parameters; without a text, those that toplist has.
+
+    Raises
+    ------
+    InvalidInput
+        If the text was not written by `toplist leaderboard --tune`.
+    """
+    if text is None:
+        text = files("toplist.leaderboard").joinpath("tuned.json").read_text()
+    try:
+        found = json.loads(text)
+        known = {key: found[key] for key in FORMAT}
+        tuned: dict[str, dict[str, str]] = found["tuned"]
+    except (KeyError, TypeError, ValueError):
+        known = {}
+    if known != FORMAT:
+        raise InvalidInput("Tuned parameters are a file of `toplist leaderboard --tune`; make one.")
+    return tuned

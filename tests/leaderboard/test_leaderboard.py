@@ -1,0 +1,206 @@
+"""The leaderboard: its suite, who plays, ranks with simultaneous intervals, files and the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import toplist
+from toplist import cli
+from toplist.engine.statistics import t_quantile
+from toplist.leaderboard import Contender, Leaderboard, field_of, play_suite, read_suite, read_tuned, standings
+from toplist.leaderboard.board import EVERY, FEATURES
+from toplist.policies import catalogue, make
+
+SMALL = json.dumps(
+    {
+        "version": 7,
+        "problems": [
+            {"name": "one", "kind": "a", "world": "fixed(attraction=[0.8, 0.3, 0.1, 0.1], positions=2)",
+             "users": "cascade"},
+            {"name": "two", "kind": "a", "world": "fixed(attraction=[0.1, 0.7, 0.4, 0.1], positions=2)",
+             "users": "pbm(examination=[1.0, 0.5])"},
+            {"name": "three", "kind": "b", "features": True,
+             "world": "contextual(items=4, positions=2, dimension=2, length=3.0)", "users": "cascade"},
+        ],
+        "tuning": [
+            {"name": "tune-a", "kind": "a", "world": "fixed(attraction=[0.6, 0.3, 0.1], positions=1)",
+             "users": "cascade"},
+            {"name": "tune-b", "kind": "b", "features": True, "world": "contextual(items=4, positions=2, dimension=2)",
+             "users": "cascade"},
+        ],
+    }
+)  # fmt: skip
+NAMES = ["cascade-ucb1", "cascade-kl-ucb", "c3-ucb"]
+
+
+def played(folder: Path | None = None, own: Any = None, runs: int = 3) -> Leaderboard:
+    suite, contenders = read_suite(SMALL), field_of({}, own or {}, NAMES)
+    horizons, cells = play_suite(suite.problems, contenders, 60, runs, 0, [20], threads=1, folder=folder)
+    return Leaderboard(suite.problems, contenders, horizons, cells, {"suite": 7, "problems": 3, "steps": 60,
+                                                                     "runs": runs, "seed": 0})  # fmt: skip
+
+
+def test_the_suite_can_be_played() -> None:
+    """Every problem, also those to tune on, is made; names, kinds and facts of a problem fit its world."""
+    suite = read_suite()
+    assert len(suite.problems) >= 24
+    for problem in (*suite.problems, *suite.tuning):
+        made = problem.made()
+        world = made.world.checked()
+        assert (world.problem(100).features > 0) == problem.features, problem.name
+        assert hasattr(world, "how") == problem.changes, problem.name
+        assert made.users.prepare(world.problem(100)) is not None
+    assert {problem.kind for problem in suite.tuning} == {problem.kind for problem in suite.problems}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda suite: suite.pop("version"), "version"),
+        (lambda suite: suite["problems"][0].update(size=3), "size"),
+        (lambda suite: suite["problems"][0].update(name="two"), "twice"),
+        (lambda suite: suite["tuning"].pop(), "to tune on"),
+    ],
+)
+def test_a_suite_that_cannot_be_is_refused(change: Any, message: str) -> None:
+    suite = json.loads(SMALL)
+    change(suite)
+    with pytest.raises(toplist.InvalidInput, match=message):
+        read_suite(json.dumps(suite))
+
+
+def test_the_whole_catalogue_plays() -> None:
+    """But not what needs a simulator, what plays another policy, and a second name of the same parts."""
+    labels = {contender.label for contender in field_of({}, {}, [])}
+    assert {"random", "cascade-ts", "grab", "c3-ucb", "glrt-cascade-ucb"} <= labels
+    assert labels <= set(catalogue()) - {"best", "exploring"}
+    tuned = {"a": {"cascade-ucb1": "cascade-ucb1(scale=0.2)", "dcm-ts": "dcm-ts"}}
+    found = {contender.label: contender for contender in field_of(tuned, {"ours": make("dcm-ts")}, [])}
+    assert found["ours"].own
+    assert "dcm-ts, tuned" not in found  # nothing was better than the published parameters
+    one, three = read_suite(SMALL).problems[0], read_suite(SMALL).problems[2]
+    assert found["cascade-ucb1, tuned"].policy(one).scoring.scale == 0.2
+    assert found["cascade-ucb1, tuned"].policy(three).scoring.scale == 1.5
+
+
+def test_violated_assumptions_are_named() -> None:
+    suite = {problem.name: problem for problem in read_suite().problems}
+
+    def violated(name: str, problem: str) -> tuple[str, ...]:
+        return Contender(name, {"": make(name)}).violated(suite[problem])
+
+    assert violated("cascade-ucb1", "cascade-16") == ()
+    assert violated("cascade-ucb1", "dcm-16") == ("dcm clicks",)
+    assert violated("dcm-kl-ucb", "dcm-16") == ()
+    assert violated("dcm-kl-ucb", "dcm-jumping") == ("change",)
+    assert violated("grab", "pbm-32") == ()
+    assert violated("grab", "cascade-16") == ("cascade clicks",)
+    assert violated("top-rank", "ubm-16-spread") == ()
+    assert violated("cascade-ts", "contextual-20-dcm") == ("dcm clicks", "features")
+    assert violated("random", "cascade-jumping") == ()
+
+
+def test_ranks_are_those_of_all_paired_tests() -> None:
+    """Against a plain count of significant differences; the level is shared by all pairs."""
+    rng = np.random.default_rng(1)
+    visitors = rng.normal(size=12)
+    means = {"a": 0.0, "b": 2.0, "c": 2.1, "d": 2.2, "e": 6.0}
+    scores = {name: visitors + mean + 0.3 * rng.normal(size=12) for name, mean in means.items()}
+    found = {each.label: each for each in standings(scores)}
+    level = t_quantile(11, 1 - 0.05 / 10)
+    for one, own in scores.items():
+        apart = {other: own - scores[other] for other in scores if other != one}
+        bound = {other: level * each.std(ddof=1) / np.sqrt(12) for other, each in apart.items()}
+        better = sum(each.mean() > bound[other] for other, each in apart.items())
+        worse = sum(each.mean() < -bound[other] for other, each in apart.items())
+        assert (found[one].best, found[one].worst) == (1 + better, 5 - worse)
+        assert found[one].low < own.mean() < found[one].high
+    assert [each.label for each in standings(scores)] == sorted(scores, key=lambda name: scores[name].mean())
+    assert (found["a"].best, found["a"].worst) == (1, 1)
+    assert found["b"].worst > found["b"].best
+
+
+def test_normalised_regret_is_that_of_simulate() -> None:
+    board = played()
+    problem = read_suite(SMALL).problems[1]
+    result = toplist.simulate(["cascade-ucb1", "random"], problem.world, problem.users, 60, 3, 0, checkpoints=[20])
+    assert board.horizons.tolist() == [20, 60]
+    for at in (0, 1):
+        wanted = result.regret["cascade-ucb1"][:, at] / result.regret["random"][:, at].mean()
+        assert board.normalised("two", "cascade-ucb1", at) == pytest.approx(wanted)
+    assert set(board.cells["one"]) == {"cascade-ucb1", "cascade-kl-ucb", "random"}
+    assert [each.label for each in board.overall(FEATURES)] == [each.label for each in board.on_problem("three")]
+    assert {each.label for each in board.overall(EVERY)} == {"cascade-ucb1", "cascade-kl-ucb", "random"}
+    mean = np.mean([board.normalised(name, "random").mean() for name in ("one", "two", "three")])
+    assert next(each.score for each in board.overall(EVERY) if each.label == "random") == pytest.approx(mean)
+
+
+def test_a_policy_joins_a_finished_board(tmp_path: Path) -> None:
+    """What was played is not played again: files of the others keep their times."""
+    first = played(tmp_path)
+    times = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.npz")}
+    second = played(tmp_path, {"ours": make("cascade-ucb1(scale=0.1)")})
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert len(list(tmp_path.glob("*.npz"))) == len(times) + 3
+    for problem, cells in first.cells.items():
+        for label, cell in cells.items():
+            assert np.array_equal(second.cells[problem][label].regret, cell.regret)
+            assert second.cells[problem][label].cost == cell.cost
+    assert "ours" in {each.label for each in second.overall(EVERY)}
+
+
+def test_the_command_writes_json_and_a_page(tmp_path: Path, capsys: Any) -> None:
+    suite, page, file = tmp_path / "suite.json", tmp_path / "board.html", tmp_path / "board.json"
+    suite.write_text(SMALL)
+    words = ["leaderboard", "ours=cascade-ucb1(scale=0.2)", "--suite", str(suite), "--only", *NAMES, "--steps", "40",
+             "--runs", "2", "--threads", "1", "--page", str(page), "--json", str(file), "--tuned", "none"]  # fmt: skip
+    assert cli.main(words) == 0
+    printed = capsys.readouterr().out
+    assert "Every problem" in printed
+    assert "ours" in printed
+    found = json.loads(file.read_text())
+    assert found["settings"] == {"suite": 7, "problems": 3, "steps": 40, "runs": 2, "seed": 0}
+    assert found["version"] == toplist.__version__
+    assert found["machine"]["cores"] >= 1
+    assert len(found["results"]["one"]["ours"]["regret"]) == 2
+    standing = found["standings"][EVERY]["40"][0]
+    assert standing["rank"] == 1
+    assert 1 <= standing["best"] <= standing["worst"]
+    text = page.read_text()
+    assert text.count('<table class="sortable">') == 5  # two divisions and three problems
+    assert "c3-ucb" in text
+    assert cli.main([*words[:2], "--suite", str(suite), "--problems", "four"]) == 2
+
+
+def test_tuning_writes_what_is_confirmed(tmp_path: Path) -> None:
+    suite, file = tmp_path / "suite.json", tmp_path / "tuned.json"
+    suite.write_text(SMALL)
+    words = ["leaderboard", "--suite", str(suite), "--only", "cascade-ucb1", "cascade-ts", "--steps", "400", "--runs",
+             "4", "--threads", "1", "--tune", str(file), "--quiet"]  # fmt: skip
+    assert cli.main(words) == 0
+    tuned = read_tuned(file.read_text())
+    assert set(tuned) == {"a", "b"}
+    assert set(tuned["a"]) == {"cascade-ucb1"}  # cascade-ts has nothing to tune
+    assert make(tuned["a"]["cascade-ucb1"]).scoring.scale < 1.5
+    with pytest.raises(toplist.InvalidInput, match="--tune"):
+        read_tuned("{}")
+
+
+def test_tuned_parameters_that_ship_are_of_the_suite_and_the_catalogue() -> None:
+    tuned = read_tuned()
+    assert set(tuned) <= {problem.kind for problem in read_suite().tuning}
+    for policies in tuned.values():
+        for name, text in policies.items():
+            assert type(make(text)) is type(make(name))
+
+
+def test_names_that_cannot_play_are_refused() -> None:
+    with pytest.raises(toplist.InvalidInput, match="no policy"):
+        field_of({}, {}, ["cascade-ucb2"])
+    with pytest.raises(toplist.InvalidInput, match="label"):
+        field_of({}, {"dcm-ts": make("cascade-ts")}, [])
