@@ -2,6 +2,8 @@
 
 import json
 import random
+import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from toplist.cli import Exit, main
 from toplist.cli.advise import read_features
 from toplist.core.problem import InvalidInput
+from toplist.support.progress_bar import FitProgressBar
 
 Output = pytest.CaptureFixture[str]
 FEW = ["--positions", "2", "--policies", "dcm-ts,cascade-ts", "--draws", "2", "--lists", "100", "--threads", "1"]
@@ -71,3 +74,38 @@ def test_a_proof_from_the_command_line(tmp_path: Path, capsys: Output) -> None:
     assert "toplist proof --queries 1" in Path(page).read_text()
     assert main(["proof", "--users", "dcn"]) == Exit.INPUT
     assert "perhaps" in capsys.readouterr().err
+
+
+def test_an_interrupted_advice_goes_on(
+    log: str, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while policies are played: the fits that weigh the models are not made again."""
+    folder = tmp_path / "kept"
+    stages: list[str] = []
+
+    def interrupted(_: FitProgressBar, stage: str, *__: float) -> None:
+        stages.append(stage)
+        if stage == "play":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FitProgressBar, "draw", interrupted)
+        assert main(["advise", log, *FEW, "--out", str(folder)]) == Exit.INTERRUPTED
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err == (
+            f"toplist: interrupted; the work so far is kept in {folder}, and the same command goes on from there.\n"
+        )
+        assert main(["advise", log, *FEW]) == Exit.INTERRUPTED
+        assert capsys.readouterr().err == (
+            "toplist: interrupted, and nothing was kept; with --out the same command could go on.\n"
+        )
+    assert {"weigh dbn", "look for drift", "play"} < set(stages)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPool")]
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("the fits were kept")
+
+    monkeypatch.setattr(sys.modules["toplist.logs.compare_models"], "fit_model", refused)
+    assert main(["advise", log, *FEW, "--out", str(folder)]) == Exit.FINE
+    assert "What would change the advice" in capsys.readouterr().out

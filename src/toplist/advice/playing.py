@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.advice.futures import Futures
 from toplist.advice.priors import scale_of, scaled_mean
 from toplist.advice.query_worlds import FRACTIONS, POINTS, QueryPlan, QueryWorld, query_world
 from toplist.core.prior import Prior
@@ -47,6 +48,7 @@ def play_policies(
     threads: int,
     compiled: bool | None,
     progress: Callable[[int, int], object],
+    futures: Futures | None = None,
 ) -> Played:
     """Play each policy once in every draw of every query; all policies of a draw meet the same visitors.
 
@@ -66,6 +68,8 @@ def play_policies(
         Whether to compile; None compiles if there is enough to play.
     progress : callable
         Receives the number of queries played and of all, over all draws.
+    futures : Futures, optional
+        How visitors change in each draw; by default they stay as they are.
 
     Returns
     -------
@@ -81,7 +85,7 @@ def play_policies(
     lists = len(draws) * sum(min(plan.horizon, 1e6) for plan in plans)
 
     def play(draw: int, place: int) -> None:
-        plan = plans[place]
+        plan = plans[place] if futures is None else futures.plan(plans[place], draw)
         case = query_world(draws[draw], plan)
         found.logged[draw, place] = case.logged / plan.horizon
         found.best[draw, place] = case.best / plan.horizon

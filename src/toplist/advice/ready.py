@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.advice.drift import NO_DRIFT, Drift
 from toplist.advice.priors import priors_of_fit
 from toplist.logs import ClickLog, FittedModel, Prior
 from toplist.logs.id_table import Id
@@ -110,6 +111,7 @@ def make_ready(
     trust: float,
     scale: float,
     features: Any,
+    drift: Drift = NO_DRIFT,
 ) -> ReadyRanking:
     """The ready ranking of all queries of a log.
 
@@ -131,6 +133,8 @@ def make_ready(
         Factor of the priors' means.
     features : dict or None
         Features by item.
+    drift : Drift, optional
+        How the log moved: the priors are those of the present.
 
     Returns
     -------
@@ -142,7 +146,7 @@ def make_ready(
     steps, priors = {}, {}
     for code in fitted.query_codes.tolist():
         query = fitted.queries[code]
-        priors[query] = priors_of_fit(fitted, query, trust, scale=scale)
+        priors[query] = priors_of_fit(fitted, query, trust, scale=scale, drift=drift)
         steps[query] = max(1, round(horizon * float(traffic[code])))
     rows = {} if features is None else {item: list(map(float, row)) for item, row in features.items()}
     return ReadyRanking(policy, positions, steps, priors, rows)

@@ -80,6 +80,11 @@ class LoggedRanker(LoggedListRanker):
         """
         self._begin_pooled(known, pooled)
 
+    def compile_priors(self) -> None:
+        """Compile what sets the priors of many items, so that no later ranker of this policy has to."""
+        if self._capabilities.samples != "nothing":
+            self._learner.compile_samples()
+
     def keep_own_counts(self) -> None:
         """Count from now on what is learned itself, without priors; it is a part of the state."""
         self._keep_own_counts()
