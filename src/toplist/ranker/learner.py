@@ -179,6 +179,10 @@ class Learner:
             )
         self.belief = self.policy.begin_from(self.problem, mean, precision)
 
+    def add_sums(self, gram: Floats, total: Floats) -> None:
+        """Count observations of others, by their sums of x x' and of value x; only before the first list."""
+        self.policy.add_sums(self.belief, gram, total)
+
     @property
     def _sampled_places(self) -> int:
         """The number of positions that the policy distinguishes in samples."""
