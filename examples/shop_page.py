@@ -35,7 +35,7 @@ def main() -> None:
 
 def serve_visitors(client: Client, chance: random.Random) -> None:
     """The whole life of the page."""
-    client.create_ranking(name="shop", positions=2, policy="dcm-ts")
+    client.create_ranking(name="shop", positions=2, policy="dcm-ts", propensities=True)
     taken = client.import_ranker("shop", "trained/all.npz")
     print(f"The page begins with {taken.items} items and {taken.learned:,} learned lists.")
     clicks = 0

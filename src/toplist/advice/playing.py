@@ -18,7 +18,7 @@ from toplist.core.slate import Floats
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import NeverSeenFirst
 from toplist.logs import FittedModel
-from toplist.ranker.priors import capped_priors
+from toplist.ranker.priors import adds_up, capped_priors, sums_of_priors
 
 NEVER_SEEN_FIRST = NeverSeenFirst()
 LATE = 0.7  # the share of a run from which its regret is extrapolated
@@ -151,14 +151,18 @@ def played_clicks(policy: Any, case: QueryWorld, key: int, lists: float, compile
 
 def start_warm(player: Player, plan: QueryPlan) -> None:
     """Let a policy believe the priors of the items, as a ranker with priors does."""
-    units = player.policy.capabilities().samples
-    places = {"item": 1, "item and place": plan.places, "nothing": 0}[units]
+    can = player.policy.capabilities()
+    places = {"item": 1, "item and place": plan.places, "nothing": 0}[can.samples]
     scale = scale_of(player.policy, plan.scales)
     given = [
         Prior(scaled_mean(float(mean), scale), float(strength))
         for mean, strength in zip(plan.mean, plan.strength, strict=True)
     ]
-    for item, prior in enumerate(capped_priors(given, np.zeros(0), np.zeros(0), plan.places)):
+    counted = capped_priors(given, np.zeros(0), np.zeros(0), plan.places)
+    if can.needs_features and adds_up(player.policy):
+        means, strengths = np.array(counted).T
+        player.policy.add_sums(player.belief, *sums_of_priors(plan.features, means, strengths))
+    for item, prior in enumerate(counted):
         if prior.strength > 0.0:
             for place in range(places):
                 player.policy.sample(player.belief, item, place, prior.strength, prior.mean, player.run.slate)

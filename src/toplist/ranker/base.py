@@ -22,6 +22,7 @@ from toplist.ranker.options import Options
 from toplist.ranker.own_counts import OwnCounts
 from toplist.ranker.own_sums import Own, OwnSums
 from toplist.ranker.pool import Pool
+from toplist.ranker.priors import adds_up
 from toplist.ranker.read_write_lock import ReadWriteLock
 from toplist.ranker.shown import Identity, Shown
 from toplist.ranker.weights_pool import AnyPool, WeightsPool
@@ -71,6 +72,11 @@ class RankerBase:
         if self._capabilities.samples == "nothing":
             instead = "; of weights, it may take prior_weights" if self._capabilities.needs_features else ""
             self._refuse("takes no prior", f"leave {given} out{instead}")
+
+    def _check_takes_first_priors(self) -> None:
+        """Refuse priors of the first items; features of visitors say nothing without their items."""
+        if not (self._capabilities.needs_features and adds_up(self.policy) and self._features.person == 0):
+            self._check_takes_prior("priors")
 
     def _keep_own_counts(self) -> None:
         """Count from now on what is learned itself, without priors; it is a part of the state."""

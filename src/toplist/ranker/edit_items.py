@@ -16,7 +16,7 @@ from toplist.ranker.base import RankerBase
 from toplist.ranker.features import feature_rows
 from toplist.ranker.item_slots import refuse_unused_values
 from toplist.ranker.pool import LARGEST_STRENGTH, POOLED_ODDS, Pool
-from toplist.ranker.priors import Priors, capped_priors, checked_priors, checked_weights
+from toplist.ranker.priors import Priors, capped_priors, checked_priors, checked_weights, sums_of_priors
 from toplist.ranker.weights_pool import AnyPool
 
 
@@ -116,7 +116,11 @@ class EditableRanker(RankerBase):
     def _set_first_priors(self, names: Sequence[ItemId], priors: Mapping[ItemId, Prior]) -> None:
         """Set the priors of the first items."""
         means, strengths = self._first_priors(names, priors)
-        if strengths.any():
+        if not strengths.any():
+            return
+        if self._capabilities.needs_features:
+            self._learner.add_sums(*sums_of_priors(self._features.rows[: len(names)], means, strengths))
+        else:
             self._learner.sample_first(means, strengths)
 
     def _first_priors(self, names: Sequence[ItemId], priors: Mapping[ItemId, Prior]) -> tuple[Floats, Floats]:

@@ -15,7 +15,7 @@ from toplist.core.protocols import Capabilities
 from toplist.policies.by_name import make
 from toplist.ranker.edit_items import one_or_several
 from toplist.ranker.features import feature_rows
-from toplist.ranker.priors import Priors, checked_priors
+from toplist.ranker.priors import Priors, adds_up, checked_priors
 from toplist.ranker.ranker import Ranker
 from toplist.ranker.weights_pool import AnyPool, empty_pool
 from toplist.support.catalogue import part_text
@@ -240,9 +240,7 @@ def pool_refusal(policy: Any) -> str | None:
     if can.forgets:
         return "forgets, but what is pooled is kept for ever"
     if can.needs_features:
-        inner = make(getattr(policy, "policy", policy))  # of a policy that explores, which may name it
-        adds_up = hasattr(getattr(inner, "memory", None), "add_sums")
-        return None if adds_up else "learns more from the past than sums over features, which could be added up"
+        return None if adds_up(policy) else "learns more from the past than sums over features, which could be added up"
     return "takes no priors of items" if can.samples == "nothing" else None
 
 

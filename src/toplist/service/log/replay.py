@@ -65,7 +65,7 @@ def new_ranker(
     if can.needs_features:
         features = {id: state.features for id, state in items.items()}
     priors: dict[ItemId, Prior] | None = None
-    if can.samples != "nothing":
+    if settings.takes_item_priors():
         priors = {id: state.prior for id, state in items.items() if state.prior is not None}
     ranker = LoggedRanker(
         list(items), settings.places, spec.policy, settings.seed(segment), features=features,

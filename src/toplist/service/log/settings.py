@@ -16,6 +16,7 @@ from toplist.core.slate import Floats
 from toplist.policies.by_name import make
 from toplist.ranker.family import key_seed, pool_refusal
 from toplist.ranker.own_sums import OwnSums
+from toplist.ranker.priors import takes_item_priors
 from toplist.ranker.size import SizeByItems
 from toplist.service.errors import Refused
 from toplist.service.log.events import ItemsEvent, RankingEvent, decode_items, decode_ranking
@@ -105,6 +106,10 @@ class LearnerSettings(NamedTuple):
         if not self.capabilities().needs_features:
             return 0
         return spec.features * spec.person if spec.person and spec.join == "outer" else spec.features + spec.person
+
+    def takes_item_priors(self) -> bool:
+        """Whether a new learner may have priors of items; those over features of a person say nothing of them alone."""
+        return not self.spec.person and takes_item_priors(make(self.spec.policy))
 
     def learner_size(self, items: int) -> int:
         """Bytes of a learner with so many items, foretold."""
