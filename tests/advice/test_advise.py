@@ -82,6 +82,10 @@ def test_json_has_everything(gain: Advice, tmp_path: Path) -> None:
     assert found["verdict"] == SWITCH
     assert set(found["policies"]) == set(POLICIES)
     assert sum(found["models"].values()) == pytest.approx(1.0)
+    for name in POLICIES:  # all parameters, as they can be given again
+        given = found["policies"][name]["parameters"]
+        assert given.startswith(name.partition("(")[0])
+        assert toplist.make(given) == toplist.make(name)
     assert found["policies"][gain.best]["worst_loss"] >= found["policies"][gain.best]["loss"] >= 0.0
 
 

@@ -16,6 +16,7 @@ from toplist.advice.query_worlds import FRACTIONS
 from toplist.advice.ready import ReadyRanking
 from toplist.advice.situation import Situation
 from toplist.advice.stacking import Stacking
+from toplist.support.catalogue import POLICIES, call_text
 from toplist.support.files import AnyPath, write_text
 from toplist.support.tables import Table
 
@@ -24,6 +25,11 @@ WORTH = 0.01  # share of the logged clicks: smaller gains are not worth a change
 MATTERS = 0.05  # a gain that would be a pity to miss
 SHOWN = 3  # policies
 MOMENTS = (0.01, 0.1, 0.25, 0.5, 1.0)  # fractions of the horizon in the table over time
+LEGEND = (
+    "gain: clicks per list more than the logged ranking, and its 95% interval (low, high).",
+    "pays after: lists until more is gained than learning has cost; 0: from the start, -: not within the horizon.",
+    "loss: the most clicks behind the logged ranking on the way, expected and at worst.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +158,22 @@ class Advice:
             found.append("Tastes that change: none were seen to, so that policies that forget were not played.")
         return found
 
+    def parameters(self, name: str) -> str:
+        """A policy with all of its parameters, those with their defaults included.
+
+        Parameters
+        ----------
+        name : str
+            One of the policies that were played.
+
+        Returns
+        -------
+        str
+            As `toplist.make` takes it.
+        """
+        entry, given = POLICIES.find(name)
+        return call_text(entry.name, entry.parameters | given)
+
     def command(self, file: str = "ready.json") -> str:
         """The command that starts the advised policy, from the file of the ready ranking."""
         code = f"from toplist.advice import read_ready; rankers = read_ready({file!r}).rankers()"
@@ -168,7 +190,7 @@ class Advice:
         )
         reason = self.reasons.get(self.best, "")
         parts = [
-            self.headline(), f"{self.best}: {reason}.", "", str(self.table()), "", str(self.moments()), "",
+            self.headline(), f"{self.best}: {reason}.", "", str(self.table()), *LEGEND, "", str(self.moments()), "",
             f"Click models, weighed by held-out lists: {models}.", f"Drift: {drift}.",
             "What would change the advice:", *(f"- {each}" for each in self.what_would_change_it()),
             *(f"Note: {each}" for each in self.warnings),
@@ -198,6 +220,7 @@ class Advice:
         gain, share, loss = outcome.gain(name).last(), outcome.relative_gain(name), outcome.worst_loss(name)
         return {
             "reason": self.reasons.get(name, ""),
+            "parameters": self.parameters(name),
             "gain": dict(zip(("mean", "low", "high"), gain, strict=True)),
             "relative_gain": dict(zip(("mean", "low", "high"), share, strict=True)),
             "pays_after": outcome.pays_after(name),
