@@ -32,9 +32,9 @@ def own_sums(rows: Floats, values: Floats, per_list: int = 4) -> OwnSums:
 def drawn_pool(strength: float | None, keys: int, looks: int, seed: int = 0) -> WeightsPool:
     """Clicks of keys whose weights differ as the model says: a look at an item tells as much as `strength` says."""
     random = np.random.default_rng(seed)
-    mean = np.full(D, 0.3)
+    mean = np.full(D, 0.12)
     second = np.full((D, D), 0.25) + np.eye(D) / 12.0  # of x x', for rows uniform in [0, 1]^d
-    rate = 0.5 * D * 0.3
+    rate = 0.5 * D * 0.12
     spread = 0.0 if strength is None else rate * (1.0 - rate) / (1.0 + strength) / D
     root = np.linalg.cholesky(np.linalg.inv(second)) * np.sqrt(spread)
     pool = WeightsPool()
