@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from toplist.cli import Exit, main
-from toplist.cli.advise import read_features
-from toplist.core.problem import InvalidInput
 from toplist.support.progress_bar import FitProgressBar
 
 Output = pytest.CaptureFixture[str]
@@ -52,15 +50,14 @@ def test_what_cannot_be_used_is_refused_before_the_log_is_read(log: str, tmp_pat
     assert "at most 3, the length of the longest list" in capsys.readouterr().err
 
 
-def test_features_from_files(tmp_path: Path) -> None:
-    table, mapping, wrong = tmp_path / "f.csv", tmp_path / "f.json", tmp_path / "wrong.csv"
-    table.write_text("item,price,fresh\na,0.5,1\n7,0.25,0\n")
-    mapping.write_text('{"a": [0.5, 1], "7": [0.25, 0]}')
-    wrong.write_text("item,price\na,cheap\n")
-    expected = {"a": [0.5, 1.0], "7": [0.25, 0.0], 7: [0.25, 0.0]}
-    assert read_features(str(table)) == read_features(str(mapping)) == expected
-    with pytest.raises(InvalidInput, match="The file of features"):
-        read_features(str(wrong))
+def test_features_from_a_file(log: str, tmp_path: Path, capsys: Output) -> None:
+    table, words = tmp_path / "f.csv", ["advise", log, *FEW[:2], *FEW[4:], "--policies", "cascade-lin-ucb"]
+    table.write_text("item,price,fresh\na,0.5,1\nb,0.25,0\nc,0.1,0.5\n")
+    assert main([*words, "--features", str(table)]) == Exit.FINE
+    assert "cascade-lin-ucb" in capsys.readouterr().out
+    table.write_text("item,price\na,cheap\n")
+    assert main([*words, "--features", str(table)]) == Exit.INPUT
+    assert "must be numbers" in capsys.readouterr().err
 
 
 @pytest.mark.slow
