@@ -200,7 +200,7 @@ def query_world(drawn: FittedModel, plan: QueryPlan) -> QueryWorld:
     kept = [
         place
         for place in range(len(breakpoints))
-        if breakpoints[place] < steps and (place == 0 or breakpoints[place] > breakpoints[place - 1])
+        if breakpoints[place] < steps and (place + 1 == len(breakpoints) or breakpoints[place] < breakpoints[place + 1])
     ]
     rows = [values[plan.epochs[place + 1][0]][0] for place in kept]
     # One class of worlds for all, so that a policy is compiled once: without changes, one that never comes.

@@ -184,4 +184,3 @@ def policy_names(text: str) -> list[str]:
         else:
             name += letter
     return [each.strip() for each in [*found, name] if each.strip()]
-
