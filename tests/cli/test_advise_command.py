@@ -5,9 +5,11 @@ import random
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from toplist.advice import playing
 from toplist.cli import Exit, main
 from toplist.support.progress_bar import FitProgressBar
 
@@ -76,13 +78,13 @@ def test_a_proof_from_the_command_line(tmp_path: Path, capsys: Output) -> None:
 def test_an_interrupted_advice_goes_on(
     log: str, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ctrl-C while policies are played: the fits that weigh the models are not made again."""
+    """Ctrl-C while policies are played: fits that weigh the models, and what was played, are not made again."""
     folder = tmp_path / "kept"
     stages: list[str] = []
 
-    def interrupted(_: FitProgressBar, stage: str, *__: float) -> None:
+    def interrupted(_: FitProgressBar, stage: str, done: int, *__: float) -> None:
         stages.append(stage)
-        if stage == "play":
+        if stage == "play" and done >= 1:
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
@@ -100,9 +102,24 @@ def test_an_interrupted_advice_goes_on(
     assert {"weigh dbn", "look for drift", "play"} < set(stages)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPool")]
 
+    played: list[int] = []
+    make_world = playing.query_world
+
+    def counted(*given: Any) -> Any:
+        played.append(1)
+        return make_world(*given)
+
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("the fits were kept")
 
     monkeypatch.setattr(sys.modules["toplist.logs.compare_models"], "fit_model", refused)
-    assert main(["advise", log, *FEW, "--out", str(folder)]) == Exit.FINE
-    assert "What would change the advice" in capsys.readouterr().out
+    monkeypatch.setattr(playing, "query_world", counted)
+    answers = []
+    for _ in range(2):
+        assert main(["advise", log, *FEW, "--out", str(folder)]) == Exit.FINE
+        answers.append(capsys.readouterr().out)
+    assert len(played) <= 1  # of two draws of one query, one was played before, or both
+    assert "What would change the advice" in answers[0] == answers[1]
+    monkeypatch.undo()
+    assert main(["advise", log, *FEW]) == Exit.FINE
+    assert capsys.readouterr().out == answers[0]

@@ -115,7 +115,8 @@ def advise(
     reading : mapping, optional
         Options of `toplist.logs.read_log`.
     folder : str or path-like, optional
-        Keep the fits of the comparison here; an interrupted call that is made again does not repeat them.
+        Keep the fits of the comparison and what was played here; an interrupted call that is made again does not
+        repeat them.
     compiled : bool, optional
         Whether to compile the policies; by default if there is enough to play.
     progress : callable, optional
@@ -161,7 +162,7 @@ def advise(
     played = play_policies(
         {name: make(name) for name in reasons}, [each for _, each in players], plans, key, workers, compiled,
         lambda done, total: tell(AdviceProgress("play", done, total)),
-        Futures(drift, situation.lists, situation.horizon, key),
+        Futures(drift, situation.lists, situation.horizon, key), folder,
     )  # fmt: skip
     outcome = AdviceOutcome(
         tuple(reasons), played, sampled.weight, sampled.is_sample, tuple(name for name, _ in players),

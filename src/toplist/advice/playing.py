@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.advice.futures import Futures
+from toplist.advice.kept_plays import KeptPlays
 from toplist.advice.priors import scale_of, scaled_mean
 from toplist.advice.query_worlds import FRACTIONS, POINTS, QueryPlan, QueryWorld, query_world
 from toplist.core.prior import Prior
@@ -19,6 +20,7 @@ from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import NeverSeenFirst
 from toplist.logs import FittedModel
 from toplist.ranker.priors import adds_up, capped_priors, sums_of_priors
+from toplist.support.files import AnyPath
 
 NEVER_SEEN_FIRST = NeverSeenFirst()
 LATE = 0.7  # the share of a run from which its regret is extrapolated
@@ -49,6 +51,7 @@ def play_policies(
     compiled: bool | None,
     progress: Callable[[int, int], object],
     futures: Futures | None = None,
+    folder: AnyPath | None = None,
 ) -> Played:
     """Play each policy once in every draw of every query; all policies of a draw meet the same visitors.
 
@@ -70,6 +73,8 @@ def play_policies(
         Receives the number of queries played and of all, over all draws.
     futures : Futures, optional
         How visitors change in each draw; by default they stay as they are.
+    folder : str or path-like, optional
+        Keep what was played in this folder: after an interruption, an equal call does not play it again.
 
     Returns
     -------
@@ -82,6 +87,11 @@ def play_policies(
         np.zeros((len(draws), len(plans), POINTS)),
     )
     stopped = threading.Event()
+    kept, done = None, np.zeros((len(draws), len(plans)), dtype=np.bool_)
+    if folder is not None:
+        visitors = [(str(draw.model), draw.own.value, draw.shared.value) for draw in draws]
+        kept = KeptPlays(folder, (list(policies), visitors, list(plans), seed, futures))
+        done = kept.fill(found)
     lists = len(draws) * sum(min(plan.horizon, 1e6) for plan in plans)
 
     def play(draw: int, place: int) -> None:
@@ -94,8 +104,9 @@ def play_policies(
             if stopped.is_set():
                 return
             found.clicks[number, draw, place] = played_clicks(policy, case, key, lists, compiled) / plan.horizon
+        done[draw, place] = True
 
-    tasks = [(draw, place) for draw in range(len(draws)) for place in range(len(plans))]
+    tasks = [(int(draw), int(place)) for draw, place in np.argwhere(~done)]
     with ThreadPoolExecutor(threads) as pool:
         pending: set[Future[None]] = set()
         try:
@@ -104,11 +115,14 @@ def play_policies(
                 ended, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in ended:
                     future.result()
-                progress(len(tasks) - len(pending), len(tasks))
+                progress(done.size - len(pending), done.size)
         finally:
             stopped.set()  # after an interruption, threads stop at the end of their run
             for future in pending:
                 future.cancel()
+            wait(pending)
+            if kept is not None and tasks:
+                kept.save(found, done)
     return found
 
 

@@ -23,8 +23,8 @@ EXAMPLES = """examples:
   toplist advise log.parquet --positions 5 --policies dcm-ts,cascade-ts --features items.csv
 
 The answer is to switch, to stay, or that the log cannot tell. With --out, the
-fits that weigh the click models are kept: after an interruption the same command
-does not repeat them.
+fits that weigh the click models are kept, and what policies have earned on them:
+after an interruption the same command does not repeat these.
 """
 
 
@@ -71,7 +71,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--threads", type=whole_number, metavar="N", help="number of threads (default: one per core)")
     group = parser.add_argument_group("output (paths are checked before the log is read)")
-    group.add_argument("--out", dest="results", metavar="FOLDER", help="keep the fits of the comparison in this folder")
+    group.add_argument("--out", dest="results", metavar="FOLDER", help="keep fits and plays in this folder")
     group.add_argument("--ready", metavar="FILE", help="write the ready ranking: settings, items and priors, as JSON")
     group.add_argument("--html", metavar="FILE", help="write everything to one HTML page with pictures")
     group.add_argument("--json", metavar="FILE", help="write all figures as JSON; - prints them instead of the text")
