@@ -11,7 +11,12 @@ SIZE = 30
 MEAN = np.linspace(0.6, 0.05, SIZE)
 LEVEL = logit(MEAN)
 # Of items of any level, two in five move: to where the opposite item is.
-STEPS = np.array(sorted((level, far if number % 5 < 2 else 0.0) for number, (level, far) in enumerate(zip(LEVEL, LEVEL[::-1] - LEVEL, strict=True))))
+STEPS = np.array(
+    sorted(
+        (level, far if number % 5 < 2 else 0.0)
+        for number, (level, far) in enumerate(zip(LEVEL, LEVEL[::-1] - LEVEL, strict=True))
+    )
+)
 DRIFT = Drift((0.25, 0.5, 0.75), {}, SIZE, STEPS)
 
 

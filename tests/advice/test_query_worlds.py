@@ -56,7 +56,12 @@ def test_a_plan_begins_with_what_items_are_now() -> None:
     assert list(plan.mean) == sorted(plan.mean, reverse=True)
     assert (plan.shifts[0, new], plan.doubt[new]) == (-2.0, 0.3)
     assert np.delete(plan.shifts[0], new) == pytest.approx(np.zeros(5))
-    case = query_world(draw_fits(log, "dcm", 1, seed=0).draws[0], plan._replace(epochs=((0, 50.0), (1, 50.0)), horizon=100.0, shifts=np.vstack([plan.shifts, plan.shifts + np.eye(6)[new]])))
+    case = query_world(
+        draw_fits(log, "dcm", 1, seed=0).draws[0],
+        plan._replace(
+            epochs=((0, 50.0), (1, 50.0)), horizon=100.0, shifts=np.vstack([plan.shifts, plan.shifts + np.eye(6)[new]])
+        ),
+    )
     world = case.world.checked()
     assert world.how.breakpoints.tolist() == [50]
     first, later = np.asarray(world.attraction), world.how.later[0]

@@ -147,7 +147,9 @@ def beta_regression(heads: Floats, tosses: Floats, columns: Floats, otherwise: P
     evidence = np.zeros(len(STRENGTHS))
     for place, strength in enumerate(STRENGTHS):
         mean = mean_of(used, regress(heads, tosses, used, strength))
-        evidence[place] = sum(map(log_evidence, heads.tolist(), tosses.tolist(), mean.tolist(), [strength] * len(heads)))
+        evidence[place] = sum(
+            map(log_evidence, heads.tolist(), tosses.tolist(), mean.tolist(), [strength] * len(heads))
+        )
     chance = np.exp(evidence - evidence.max())
     strength = float(chance.sum() / (chance @ (1.0 / np.array(STRENGTHS))))
     weights = regress(heads, tosses, used, strength)

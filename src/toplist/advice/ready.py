@@ -181,9 +181,7 @@ def read_ready(path: AnyPath) -> ReadyRanking:
     features: dict[Id, list[float]] = {}
     for each in found["rankings"]:
         fitted = each.get("fitted") or [(item["prior"]["mean"], item["prior"]["strength"]) for item in each["items"]]
-        priors[each["query"]] = {
-            item["id"]: Prior(*prior) for item, prior in zip(each["items"], fitted, strict=True)
-        }
+        priors[each["query"]] = {item["id"]: Prior(*prior) for item, prior in zip(each["items"], fitted, strict=True)}
         steps[each["query"]] = each["settings"]["steps"]
         features |= {item["id"]: item["features"] for item in each["items"] if "features" in item}
     return ReadyRanking(found["policy"], found["positions"], steps, priors, features)

@@ -47,8 +47,8 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--features", metavar="FILE",
-        help="features of items, for policies that learn from them: CSV with a header, whose first column is the item, or "
-        "a JSON object from items to rows of numbers",
+        help="features of items, for policies that learn from them: CSV with a header, whose first column is the item, "
+        "or a JSON object from items to rows of numbers",
     )  # fmt: skip
     parser.add_argument(
         "--trust", type=float, default=1.0, metavar="SHARE",

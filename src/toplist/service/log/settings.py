@@ -198,8 +198,8 @@ def settings_problem(settings: LearnerSettings) -> Refused | None:
     joined = settings.joined
     if spec.pool == "prior" and can.needs_features and joined > MOST_POOLED:
         return Refused(
-            f"The policy {spec.policy} would pool {joined} features, but {MOST_POOLED} are the most; set pool to none, or "
-            f"make a new ranking with fewer.", "/pool",
+            f"The policy {spec.policy} would pool {joined} features, but {MOST_POOLED} are the most; set pool to none, "
+            f"or make a new ranking with fewer.", "/pool",
         )  # fmt: skip
     if joined > MOST_JOINED:
         return Refused(
