@@ -24,6 +24,7 @@ SWITCH, STAY, UNKNOWN = "switch", "stay", "cannot tell"
 WORTH = 0.01  # share of the logged clicks: smaller gains are not worth a change
 MATTERS = 0.05  # a gain that would be a pity to miss
 SHOWN = 3  # policies
+FEW_CLICKS = 30  # in a log: from fewer, fits say little, and their errors are not normal
 MOMENTS = (0.01, 0.1, 0.25, 0.5, 1.0)  # fractions of the horizon in the table over time
 LEGEND = (
     "gain: clicks per list more than the logged ranking, and its 95% interval (low, high).",
@@ -82,12 +83,20 @@ class Advice:
         return self.outcome.ranking()[:SHOWN]
 
     @property
+    def clicks(self) -> float:
+        """Number of clicks in the log, on the positions of the page."""
+        return self.situation.lists * self.situation.clicks_per_list
+
+    @property
     def verdict(self) -> str:
         """ "switch" to the best policy, "stay", or "cannot tell".
 
         Switch: the best policy gains at least 1% of the clicks, and the interval of its gain is above 0. Stay: it is
-        expected to gain less than 1%, and the interval ends below 5%. Otherwise the log cannot tell.
+        expected to gain less than 1%, and the interval ends below 5%. Otherwise the log cannot tell, and neither can
+        one with fewer than 30 clicks.
         """
+        if self.clicks < FEW_CLICKS:
+            return UNKNOWN
         mean, low, high = self.outcome.relative_gain(self.best)
         if mean < WORTH and high < MATTERS:
             return STAY
@@ -101,7 +110,8 @@ class Advice:
             return f"Switch to {self.best}: {interval} of the clicks."
         if self.verdict == STAY:
             return f"Stay with the ranking of the log: the best policy gains less than {WORTH:.0%} ({interval})."
-        return f"The log cannot tell whether a switch pays: the best policy, {self.best}, gains {interval}."
+        few = f" from {self.clicks:,.0f} clicks" if self.clicks < FEW_CLICKS else ""
+        return f"The log cannot tell{few} whether a switch pays: the best policy, {self.best}, gains {interval}."
 
     def table(self) -> Table:
         """The three best policies, the logged ranking and the best list.
@@ -137,7 +147,9 @@ class Advice:
         """Sentences on what would change the advice."""
         best, outcome, found = self.best, self.outcome, []
         mean, low, _ = outcome.relative_gain(best)
-        if self.verdict == UNKNOWN and mean > 0:
+        if self.clicks < FEW_CLICKS:
+            found.append(f"A log with more clicks than these {self.clicks:,.0f}: at least {FEW_CLICKS} are needed.")
+        elif self.verdict == UNKNOWN and mean > 0:
             more = ((mean - low) / mean) ** 2
             found.append(f"A log of about {more:.1f} times as many lists, if the gain is as expected.")
         for fraction in (0.01, 0.1):

@@ -1,8 +1,8 @@
 """What is known of the weights of features from all keys together, as a prior for a new key.
 
 The weights of a key are a draw around those of all keys. As for items, how much keys differ is one number, the
-strength, in looks: so many looks at an item are worth as much as the weights of all keys. The prior of a new key is what it would
-have learned from the observations of all, had they counted so much less.
+strength, in looks: so many looks at an item are worth as much as the weights of all keys. The prior of a new key is
+what it would have learned from the observations of all, had they counted so much less.
 """
 
 from __future__ import annotations
