@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from toplist.advice import playing
+from toplist.advice import playing, query_worlds
 from toplist.cli import Exit, main
 from toplist.support.progress_bar import FitProgressBar
 
@@ -103,7 +103,7 @@ def test_an_interrupted_advice_goes_on(
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPool")]
 
     played: list[int] = []
-    make_world = playing.query_world
+    make_world = query_worlds.query_world
 
     def counted(*given: Any) -> Any:
         played.append(1)

@@ -129,7 +129,7 @@ def test_priors_of_items_with_features_are_a_prior_of_the_weights(tmp_path: Path
     ("policy", "why", "more"),
     [(BY_FEATURES, "it learns from features", {"person": 2}), (ELIMINATION, "does not count", {})],
 )
-def test_policies_without_priors_refuse_them(policy: str, why: str, more: dict[str, int], tmp_path: Path) -> None:
+def test_policies_without_priors_refuse_them(policy: str, why: str, more: dict[str, Any], tmp_path: Path) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
             await front(service, policy, count=4, **more)
