@@ -18,7 +18,7 @@ LEVEL = 0.01  # probability of finding breaks in a log without any
 LEAST_EXAMINED = 30.0  # expected examinations of an item that is watched
 MOST_BREAKS = 8
 SHRINK = 10.0  # examinations at its mean rate that an item gets in every epoch, against noise
-CLEAR = 4.0  # gain of the log-likelihood by which an item clearly changed at a break; by chance once in 200 items
+CLEAR = 2.5  # gain of the log-likelihood by which an item clearly changed at a break; by chance once in 40 items
 
 
 class Moved(NamedTuple):

@@ -1,8 +1,8 @@
 """The future of a log that breaks: when visitors change again, and what items become then.
 
 Nobody knows what comes, but the log shows how often it breaks and how far items move. So each draw has a future of its
-own: breaks as frequent as in the log, at which every item takes the step of some item that was about as attractive. The
-visitors of the log do not come back: a ranking that suited them would look better than it will be.
+own: breaks as frequent as in the log, at which as large a share of the items moves, as far as in the log. The visitors
+of the log do not come back: a ranking that suited them would look better than it will be.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ import numpy as np
 
 from toplist.advice.drift import Drift, logit
 from toplist.advice.query_worlds import QueryPlan
-from toplist.core.slate import Floats, Ints
+from toplist.core.slate import Floats
 
-NEIGHBOURS = 12  # steps of the log from which that of an item is drawn, those of the most similar items
 MOST_STATES = 40  # different ones of the items of a query; a longer future goes through them again
-HALF = 0.5  # break more than was seen, as in Jeffreys' prior: a log may break seldom and show it once
+MORE = 1.0  # epoch than breaks: the log has so many epochs, and those of the future are as long
 
 
 class Futures(NamedTuple):
@@ -51,7 +50,7 @@ class Futures(NamedTuple):
         if not self.drift.breaks:
             return np.zeros(0)
         random = np.random.default_rng([self.seed, 3, draw])
-        rate = random.gamma(len(self.drift.breaks) + HALF) / self.lists
+        rate = random.gamma(len(self.drift.breaks) + MORE) / self.lists
         return np.sort(random.random(random.poisson(rate * self.horizon)))
 
     def plan(self, plan: QueryPlan, draw: int) -> QueryPlan:
@@ -82,8 +81,18 @@ class Futures(NamedTuple):
         return plan._replace(epochs=epochs, shifts=np.array(states))
 
     def _steps(self, level: Floats, random: np.random.Generator) -> Floats:
-        """A step for each item, of those that began at the most similar level."""
-        known, step = self.drift.steps[:, 0], self.drift.steps[:, 1]
-        size = min(NEIGHBOURS, len(known))
-        first: Ints = np.clip(np.searchsorted(known, level) - size // 2, 0, len(known) - size)
-        return np.asarray(step[first + random.integers(0, size, len(level))], dtype=np.float64)
+        """A step for each item: 0, or to a level that depends on its own as far as that of the items that moved did."""
+        before, after = self.drift.steps[:, 0], self.drift.steps.sum(axis=1)
+        has_moved = self.drift.steps[:, 1] != 0.0
+        steps: Floats = np.zeros(len(level))
+        moves = random.random(len(level)) < has_moved.mean()
+        if not moves.any():
+            return steps
+        # Steps are in both directions, so that both sides have the same mean and variance.
+        before, after = before[has_moved], after[has_moved]
+        middle, spread = before.mean(), before.var()
+        kept = float(np.clip(np.mean((before - middle) * (after - middle)) / spread, 0.0, 1.0)) if spread > 0.0 else 1.0
+        rest = after - middle - kept * (before - middle)
+        drawn = middle + kept * (level[moves] - middle) + random.choice(rest, int(moves.sum()))
+        steps[moves] = drawn - level[moves]
+        return steps
