@@ -36,7 +36,7 @@ def test_it_prints_and_writes_an_answer(log: str, tmp_path: Path, capsys: Output
     printed = capsys.readouterr()
     assert "80 lists of up to 3 positions" in printed.out
     assert "Over 100 lists (4.1 days)" in printed.out
-    assert f"read_ready('{files['ready']}')" in printed.out.replace("'\"'\"'", "'")
+    assert f"""rankers = read_ready("{files["ready"]}").rankers()'""" in printed.out
     assert printed.err == f"toplist: wrote {files['json']} and {files['ready']} and {files['html']}\n"
     assert set(json.loads(Path(files["json"]).read_text())["policies"]) == {"dcm-ts", "cascade-ts"}
     assert json.loads(Path(files["ready"]).read_text())["rankings"][0]["items"][0]["prior"]["strength"] > 0

@@ -188,7 +188,7 @@ class Advice:
 
     def command(self, file: str = "ready.json") -> str:
         """The command that starts the advised policy, from the file of the ready ranking."""
-        code = f"from toplist.advice import read_ready; rankers = read_ready({file!r}).rankers()"
+        code = f"from toplist.advice import read_ready; rankers = read_ready({json.dumps(file)}).rankers()"
         return f"python -i -c {shlex.quote(code)}"
 
     def __str__(self) -> str:
