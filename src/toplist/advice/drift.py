@@ -21,6 +21,9 @@ SHRINK = 10.0  # examinations at its mean rate that an item gets in every epoch,
 CLEAR = 2.5  # gain of the log-likelihood by which an item clearly changed at a break; by chance once in 40 items
 
 
+ENOUGH = 100.0  # examinations in the epochs before and after a break that show whether an item moved there
+
+
 class Moved(NamedTuple):
     """How the attraction of one (query, item) pair moved during a log.
 
@@ -51,8 +54,8 @@ class Drift(NamedTuple):
     watched : int
         Number of pairs that were watched.
     steps : ndarray of float, shape (steps, 2)
-        What watched pairs did at the breaks: the logit of the attraction on one side, and how far it was to the other,
-        in both directions. Ordered by the logit.
+        What pairs did at the breaks that were examined enough to tell: the logit of the attraction on one side, and how
+        far it was to the other, in both directions. Ordered by the logit.
     """
 
     breaks: tuple[float, ...]
@@ -132,7 +135,9 @@ def watched_streams(fitted: FittedModel, log: ClickLog, rows: Ints, slices: Ints
 
 def item_moves(streams: Streams, breaks: Sequence[int]) -> tuple[dict[int, Moved], Floats]:
     """How each pair moved at the breaks of a log, and the steps of all of them."""
-    moved, steps = {}, []
+    moved: dict[int, Moved] = {}
+    steps: dict[bool, list[tuple[float, float]]] = {True: [], False: []}  # by whether an item was examined enough
+    ends = [0, *breaks, SLICES]
     for pair, examined, clicked in zip(streams.pairs.tolist(), streams.examined, streams.clicked, strict=True):
         edges = clear_edges(examined, clicked, breaks)
         mean = clicked.sum() / examined.sum()
@@ -141,14 +146,15 @@ def item_moves(streams: Streams, breaks: Sequence[int]) -> tuple[dict[int, Moved
             size[begin:end] = examined[begin:end].sum() + SHRINK
             rate[begin:end] = (clicked[begin:end].sum() + SHRINK * mean) / size[begin]
         level = logit(rate)
-        for at in breaks:
+        for first, at, last in zip(ends, breaks, ends[2:], strict=False):
             far = level[at] - level[at - 1]
-            steps += [(level[at - 1], far), (level[at], -far)]
+            is_seen = bool(min(examined[first:at].sum(), examined[at:last].sum()) >= ENOUGH)
+            steps[is_seen] += [(level[at - 1], far), (level[at], -far)]
         if len(edges) > 2:
             spread = max(size[-1] * rate[-1] * (1.0 - rate[-1]), 1e-9)
             shifts = level[[0, *breaks]] - logit(np.array([mean]))
             moved[pair] = Moved(shifts, float(spread**-0.5), float(size[-1] - SHRINK))
-    return moved, np.array(sorted(steps)).reshape(-1, 2)
+    return moved, np.array(sorted(steps[True] or steps[False])).reshape(-1, 2)
 
 
 def clear_edges(examined: Floats, clicked: Floats, breaks: Sequence[int]) -> list[int]:
