@@ -26,6 +26,7 @@ MATTERS = 0.05  # a gain that would be a pity to miss
 SHOWN = 3  # policies
 FEW_CLICKS = 30  # in a log: from fewer, fits say little, and their errors are not normal
 MOMENTS = (0.01, 0.1, 0.25, 0.5, 1.0)  # fractions of the horizon in the table over time
+LONG_NAME = 40  # characters; parameters of longer ones are left out of tables
 LEGEND = (
     "gain: clicks per list more than the logged ranking, and its 95% interval (low, high).",
     "pays after: lists until more is gained than learning has cost; 0: from the start, -: not within the horizon.",
@@ -125,8 +126,9 @@ class Advice:
         rows: list[tuple[Any, ...]] = []
         for name in self.three_best:
             clicks, gain = self.outcome.clicks(name).last(), self.outcome.gain(name).last()
-            loss = self.outcome.worst_loss(name)
-            rows.append((name, clicks[0], *gain, self.outcome.pays_after(name), *loss))
+            paid = self.outcome.pays_after(name)
+            loss = map(round, self.outcome.worst_loss(name))
+            rows.append((short_name(name), clicks[0], *gain, None if paid is None else round(paid), *loss))
         for name, found in (("logged ranking", self.outcome.logged()), ("best list", self.outcome.best())):
             rows.append((name, float(found.mean[-1]), *[None] * 6))
         columns = ("policy", "clicks/list", "gain", "low", "high", "pays after", "loss", "at worst")
@@ -139,7 +141,7 @@ class Advice:
         known |= {"logged ranking": self.outcome.logged().mean, "best list": self.outcome.best().mean}
         for name, curve in known.items():
             reached = np.interp((0.0, *MOMENTS), np.append(0.0, FRACTIONS), np.append(0.0, curve))
-            rows.append((name, *np.diff(reached) / np.diff((0.0, *MOMENTS))))
+            rows.append((short_name(name), *np.diff(reached) / np.diff((0.0, *MOMENTS))))
         columns = ("policy", *(f"to {moment:.0%}" for moment in MOMENTS))
         return Table("Clicks per list over time, by share of the horizon", columns, rows, 4)
 
@@ -150,7 +152,7 @@ class Advice:
         if self.clicks < FEW_CLICKS:
             found.append(f"A log with more clicks than these {self.clicks:,.0f}: at least {FEW_CLICKS} are needed.")
         elif self.verdict == UNKNOWN and mean > 0:
-            more = ((mean - low) / mean) ** 2
+            more = max(1.1, ((mean - low) / mean) ** 2)
             found.append(f"A log of about {more:.1f} times as many lists, if the gain is as expected.")
         for fraction in (0.01, 0.1):
             point = int(np.searchsorted(FRACTIONS, fraction * 0.999))
@@ -268,3 +270,12 @@ class Advice:
         from toplist.advice.page import write_page  # noqa: PLC0415 - it imports this module
 
         write_page(self, path, command)
+
+
+def short_name(policy: str) -> str:
+    """A policy without its parameters, if they are too long for a table.
+
+    >>> short_name("dcm-kl-ucb(loglog=0)"), short_name("pbm-ts(examination=[1.0, 0.776, 0.636, 0.53, 0.405])")
+    ('dcm-kl-ucb(loglog=0)', 'pbm-ts(...)')
+    """
+    return policy if len(policy) <= LONG_NAME else f"{policy.partition('(')[0]}(...)"
