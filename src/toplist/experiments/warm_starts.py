@@ -43,7 +43,8 @@ WORTHLESS = Prior(0.0, STRENGTH)
 BEST, OTHERS = 0.3, 0.15
 WITHIN = 4000  # lists in which items that are thought worthless overtake, for all of POLICIES
 OVERTAKING = 5  # times as many runs
-SEGMENTED = {"dcm-ts": 0, "dcm-lin-ucb": 8}  # policies of divided rankings, and the number of features
+# Divided rankings, of items alone and with features, which need fewer lists.
+SEGMENTED = (SegmentStudy(), SegmentStudy(before=3000, after=6000, policy="dcm-lin-ucb", features=8))
 
 
 def prior_kinds(attraction: Floats, positions: int) -> dict[str, list[Prior]]:
@@ -186,13 +187,12 @@ def segments_table(runs: int, seed: int) -> str:
     """What a division into segments does to the click-through, by how much they differ."""
     rows = [["policy", "segments", "begin with the pool", "with its strength stated, 100 looks", "begin from nothing"]]
     kinds = ("equal", 0.0), ("different", 0.7), ("very different", 1.5)
-    for (policy, features), (name, differ) in product(SEGMENTED.items(), kinds):
-        study = SegmentStudy(differ=differ, policy=policy, features=features)
+    for study, (name, differ) in product(SEGMENTED, kinds):
         cells = []
         for pool, strength in (("prior", None), ("prior", 100.0), ("none", None)):
-            effect = division_effect(study._replace(pool_strength=strength), pool, runs, seed)
+            effect = division_effect(study._replace(differ=differ, pool_strength=strength), pool, runs, seed)
             cells.append(f"{effect.mean:+.1%} ({effect.low:+.1%} to {effect.high:+.1%})")
-        rows.append([f"`{policy}`", name, *cells])
+        rows.append([f"`{study.policy}`", name, *cells])
     return markdown(rows)
 
 
