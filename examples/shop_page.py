@@ -1,6 +1,6 @@
 """Serves the page of a made-up shop, from a ranker that has learned from the shop's log, to a thousand visitors.
 
-It belongs to the tutorial "From a log to a live page", after `toplist train` has written trained/all.npz:
+It belongs to the tutorial "From a log to a live page", after `toplist train` has written live/all.npz:
 
     python examples/shop_page.py
 """
@@ -35,8 +35,8 @@ def main() -> None:
 
 def serve_visitors(client: Client, chance: random.Random) -> None:
     """The whole life of the page."""
-    client.create_ranking(name="shop", positions=2, policy="dcm-ts")
-    taken = client.import_ranker("shop", "trained/all.npz")
+    client.create_ranking(name="shop", positions=2, policy="exploring(policy='dcm-ts', share=0.1)", propensities=True)
+    taken = client.import_ranker("shop", "live/all.npz")
     print(f"The page begins with {taken.items} items and {taken.learned:,} learned lists.")
     clicks = 0
     for _ in range(VISITORS):

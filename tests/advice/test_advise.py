@@ -47,7 +47,14 @@ def test_where_nothing_can_be_gained_one_stays() -> None:
 def test_a_tiny_log_cannot_tell() -> None:
     found = advised(made_log(GAIN / 5, 60)[0], lists=200)
     assert found.verdict == UNKNOWN
-    assert "cannot tell" in found.headline()
+    assert "cannot tell from 9 clicks" in found.headline()
+    assert "A log with more clicks than these 9: at least 30 are needed." in found.what_would_change_it()
+
+
+def test_a_log_whose_items_hardly_differ_cannot_tell() -> None:
+    found = advised(made_log(np.full((1, 6), 0.2) + 0.02 * np.arange(6), 90)[0], lists=400)
+    assert found.verdict == UNKNOWN
+    assert "cannot tell whether" in found.headline()
     assert any("as many lists" in each for each in found.what_would_change_it())
 
 
@@ -82,6 +89,10 @@ def test_json_has_everything(gain: Advice, tmp_path: Path) -> None:
     assert found["verdict"] == SWITCH
     assert set(found["policies"]) == set(POLICIES)
     assert sum(found["models"].values()) == pytest.approx(1.0)
+    for name in POLICIES:  # all parameters, as they can be given again
+        given = found["policies"][name]["parameters"]
+        assert given.startswith(name.partition("(")[0])
+        assert toplist.make(given) == toplist.make(name)
     assert found["policies"][gain.best]["worst_loss"] >= found["policies"][gain.best]["loss"] >= 0.0
 
 

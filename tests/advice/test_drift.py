@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from toplist.advice.drift import SLICES, find_breaks, find_drift
+from toplist.advice.drift import SLICES, clear_edges, find_breaks, find_drift
 from toplist.advice.known_visitors import clicked_by, known_visitors, old_lists
 from toplist.logs import ClickLog, fit_model
 
@@ -33,7 +33,10 @@ def test_a_break_is_found_where_it_is() -> None:
     moved = {log.items[fitted.pair_item[pair]] for pair in found.moved}
     assert moved == {"q0-0", "q0-5"}
     first = next(pair for pair in found.moved if log.items[fitted.pair_item[pair]] == "q0-0")
-    assert found.moved[first][0] > 0.5 > -0.5 > found.moved[first][1]
+    moved_first = found.moved[first]
+    assert moved_first.shifts[0] > 0.5 > -0.5 > moved_first.shifts[1]
+    assert 0.0 < moved_first.error < 0.5
+    assert 200 < moved_first.examined < 1500  # about half of 3,000 lists show half of the items, and not all are seen
 
 
 def test_two_breaks() -> None:
@@ -52,6 +55,24 @@ def test_another_old_ranking_is_no_break() -> None:
     )
     log = clicked_by([truth], ClickLog.concatenate([one, later]), 0)
     assert find_drift(fit_model(log, "dcm"), log, np.array([0])).breaks == ()
+
+
+def test_steps_go_both_ways_and_items_that_stay_have_none() -> None:
+    log = log_of(BEFORE, AFTER)
+    steps = find_drift(fit_model(log, "dcm"), log, np.array([0])).steps
+    assert steps.shape == (12, 2)  # six items at one break, forwards and backwards
+    assert (np.diff(steps[:, 0]) >= 0.0).all()
+    assert (steps[:, 1] == 0.0).sum() == 8
+    assert steps[:, 1].sum() == pytest.approx(0.0)
+    far = np.log(0.5 / 0.5) - np.log(0.1 / 0.9)  # from 0.1 to 0.5
+    assert np.sort(steps[steps[:, 1] != 0.0, 1]) == pytest.approx([-far, -far, far, far], abs=0.5)
+
+
+def test_an_item_changes_only_where_it_clearly_does() -> None:
+    examined, breaks = np.full(20, 100.0), [5, 10, 15]
+    rate = np.repeat([0.1, 0.1, 0.4, 0.4], 5)
+    assert clear_edges(examined, examined * rate, breaks) == [0, 10, 20]
+    assert clear_edges(examined, examined * 0.2, breaks) == [0, 20]
 
 
 def test_without_times_nothing_is_found() -> None:

@@ -22,8 +22,10 @@ def test_the_interval_is_that_of_the_ratio_by_draw() -> None:
     found = outcome(np.array([[0.1], [0.2], [0.3]]))
     mean, low, high = found.gain("p").last()
     assert mean == pytest.approx(0.2)
-    spread = 4.302653 * np.log([1.1, 1.2, 1.3]).std(ddof=1)  # Student's t with 2 degrees of freedom
-    assert (low, high) == pytest.approx((1.2 * np.exp(-spread) - 1, 1.2 * np.exp(spread) - 1), rel=1e-5)
+    off = np.log([1.1, 1.2, 1.3]) - np.log([1.1, 1.2, 1.3]).mean()
+    below, above = off[0], np.hypot(off[1], off[2])  # the deviations of each side, of two degrees of freedom
+    t = 4.302653
+    assert (low, high) == pytest.approx((1.2 * np.exp(t * below) - 1, 1.2 * np.exp(t * above) - 1), rel=1e-5)
     assert found.relative_gain("p") == pytest.approx((mean, low, high))
     assert found.clicks("p").last() == pytest.approx((1.2, 1.0 + low, 1.0 + high))  # the logged ranking is certain
     assert found.logged().last() == pytest.approx((1.0, 1.0, 1.0))
@@ -39,6 +41,16 @@ def test_queries_count_by_weight_and_a_sample_adds_its_error() -> None:
     between = (0.75 * 0.1**2 + 0.25 * 0.3**2) / 1.3**2 * (0.75**2 + 0.25**2)
     assert np.log((1 + whole.gain("p").high[-1]) / 1.3) == pytest.approx(t * within**0.5, rel=1e-5)
     assert np.log((1 + sample.gain("p").high[-1]) / 1.3) == pytest.approx(t * (within + between) ** 0.5, rel=1e-5)
+
+
+def test_an_interval_has_two_sides() -> None:
+    """Draws of which most are alike and some much better: as far below as above, the gain would be in doubt."""
+    gains = np.full((20, 1), 0.2)
+    gains[:3] = 1.5
+    _, low, high = outcome(gains).gain("p").last()
+    assert low > 0.0
+    assert high > 1.0
+    assert np.log(1.0 + gains).std(ddof=1) * 2.093 > np.log(1.0 + gains.mean())
 
 
 def test_one_draw_has_no_interval() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small_logs_of_truth import EQUAL, made_log
 
-from toplist.advice.pooling import STRENGTHS, PairFacts, beta_regression, mean_of, pooled_priors
+from toplist.advice.pooling import PairFacts, beta_regression, mean_of, pooled_priors
 from toplist.core.slate import Floats
 from toplist.logs import ClickLog, Prior, fit_model
 
@@ -21,13 +21,13 @@ def coins(mean: Floats, strength: float, seed: int) -> tuple[Floats, Floats]:
 
 @pytest.mark.parametrize("strength", [3.0, 12.0, 60.0])
 def test_known_coefficients_and_strength_are_found(strength: float) -> None:
-    """900 coins: coefficients within 0.15, the strength within two steps of the grid."""
+    """900 coins: coefficients within 0.15, the strength within half of itself."""
     random = np.random.default_rng(7)
     columns = np.stack([np.ones(900), random.standard_normal(900)], axis=1)
     mean = 1.0 / (1.0 + np.exp(-(columns @ [-1.4, 0.8])))
     found = beta_regression(*coins(mean, strength, 1), columns, OLD)
     assert found.weights == pytest.approx([-1.4, 0.8], abs=0.15)
-    assert abs(STRENGTHS.index(found.strength) - STRENGTHS.index(strength)) <= 2
+    assert 0.5 * strength <= found.strength <= 1.5 * strength
 
 
 def test_few_coins_have_no_regression() -> None:

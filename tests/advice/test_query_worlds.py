@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from small_logs_of_truth import GAIN, made_log
 
-from toplist.advice.drift import NO_DRIFT, Drift, logit
-from toplist.advice.query_worlds import FRACTIONS, QueryPlan, epoch_order, plan_queries, query_world
+from toplist.advice.drift import NO_DRIFT, Drift, Moved, logit
+from toplist.advice.query_worlds import FRACTIONS, QueryPlan, plan_queries, query_world
 from toplist.advice.situation import describe_situation, sample_queries
 from toplist.logs import ClickLog, FittedModel, fit_model
 from toplist.logs.fit_draws import draw_fits
@@ -43,25 +43,27 @@ def test_the_curves_of_still_visitors_are_lines() -> None:
     assert case.logged[-1] / plan.horizon == pytest.approx(mean, rel=0.1)  # 200 lists stand for all
 
 
-def test_epochs_go_back_and_forth_from_the_present() -> None:
-    assert epoch_order(np.array([5.0]), 12.0) == ((0, 12.0),)
-    found = epoch_order(np.array([4.0, 6.0]), 21.0)
-    assert found == ((1, 6.0), (0, 4.0), (1, 6.0), (0, 4.0), (1, 1.0))
-    assert sum(size for _, size in found) == pytest.approx(21.0)
-
-
-def test_visitors_move_as_the_log_did() -> None:
+def test_a_plan_begins_with_what_items_are_now() -> None:
     _, fitted, plans = plans_of(NO_DRIFT)
     pair = int(np.flatnonzero(fitted.pair_query == plans[0].query)[2])
-    drift = Drift((0.5,), {pair: np.array([2.0, -2.0])}, 6)
-    log, fitted, plans = plans_of(drift)
-    plan = plans[0]
-    case = query_world(draw_fits(log, "dcm", 1, seed=0).draws[0], plan)
+    drift = Drift((0.5,), {pair: Moved(np.array([2.0, -2.0]), 0.3, 40.0)}, 6)
+    log, fitted, moved_plans = plans_of(drift)
+    before, plan = plans[0], moved_plans[0]
+    item = fitted.pair_item[pair]
+    old, new = int(np.flatnonzero(before.items == item)[0]), int(np.flatnonzero(plan.items == item)[0])
+    assert logit(plan.mean[[new]]) - logit(before.mean[[old]]) == pytest.approx([-2.0])
+    assert plan.strength[new] <= 40.0
+    assert list(plan.mean) == sorted(plan.mean, reverse=True)
+    assert (plan.shifts[0, new], plan.doubt[new]) == (-2.0, 0.3)
+    assert np.delete(plan.shifts[0], new) == pytest.approx(np.zeros(5))
+    case = query_world(
+        draw_fits(log, "dcm", 1, seed=0).draws[0],
+        plan._replace(
+            epochs=((0, 50.0), (1, 50.0)), horizon=100.0, shifts=np.vstack([plan.shifts, plan.shifts + np.eye(6)[new]])
+        ),
+    )
     world = case.world.checked()
-    assert [epoch for epoch, _ in plan.epochs] == [1, 0]
-    assert world.how.breakpoints.tolist() == [int(np.ceil(plan.horizon / 2))]
-    moved = int(np.flatnonzero(plan.items == fitted.pair_item[pair])[0])
+    assert world.how.breakpoints.tolist() == [50]
     first, later = np.asarray(world.attraction), world.how.later[0]
-    others = np.arange(len(first)) != moved
-    assert first[others] == pytest.approx(later[others])
-    assert logit(later[[moved]]) - logit(first[[moved]]) == pytest.approx([4.0])
+    assert np.delete(first, new) == pytest.approx(np.delete(later, new))
+    assert logit(later[[new]]) - logit(first[[new]]) == pytest.approx([1.0])

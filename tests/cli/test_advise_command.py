@@ -2,13 +2,16 @@
 
 import json
 import random
+import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from toplist.advice import playing, query_worlds
 from toplist.cli import Exit, main
-from toplist.cli.advise import read_features
-from toplist.core.problem import InvalidInput
+from toplist.support.progress_bar import FitProgressBar
 
 Output = pytest.CaptureFixture[str]
 FEW = ["--positions", "2", "--policies", "dcm-ts,cascade-ts", "--draws", "2", "--lists", "100", "--threads", "1"]
@@ -33,7 +36,7 @@ def test_it_prints_and_writes_an_answer(log: str, tmp_path: Path, capsys: Output
     printed = capsys.readouterr()
     assert "80 lists of up to 3 positions" in printed.out
     assert "Over 100 lists (4.1 days)" in printed.out
-    assert f"read_ready('{files['ready']}')" in printed.out.replace("'\"'\"'", "'")
+    assert f"""rankers = read_ready("{files["ready"]}").rankers()'""" in printed.out
     assert printed.err == f"toplist: wrote {files['json']} and {files['ready']} and {files['html']}\n"
     assert set(json.loads(Path(files["json"]).read_text())["policies"]) == {"dcm-ts", "cascade-ts"}
     assert json.loads(Path(files["ready"]).read_text())["rankings"][0]["items"][0]["prior"]["strength"] > 0
@@ -49,15 +52,14 @@ def test_what_cannot_be_used_is_refused_before_the_log_is_read(log: str, tmp_pat
     assert "at most 3, the length of the longest list" in capsys.readouterr().err
 
 
-def test_features_from_files(tmp_path: Path) -> None:
-    table, mapping, wrong = tmp_path / "f.csv", tmp_path / "f.json", tmp_path / "wrong.csv"
-    table.write_text("item,price,fresh\na,0.5,1\n7,0.25,0\n")
-    mapping.write_text('{"a": [0.5, 1], "7": [0.25, 0]}')
-    wrong.write_text("item,price\na,cheap\n")
-    expected = {"a": [0.5, 1.0], "7": [0.25, 0.0], 7: [0.25, 0.0]}
-    assert read_features(str(table)) == read_features(str(mapping)) == expected
-    with pytest.raises(InvalidInput, match="The file of features"):
-        read_features(str(wrong))
+def test_features_from_a_file(log: str, tmp_path: Path, capsys: Output) -> None:
+    table, words = tmp_path / "f.csv", ["advise", log, *FEW[:2], *FEW[4:], "--policies", "cascade-lin-ucb"]
+    table.write_text("item,price,fresh\na,0.5,1\nb,0.25,0\nc,0.1,0.5\n")
+    assert main([*words, "--features", str(table)]) == Exit.FINE
+    assert "cascade-lin-ucb" in capsys.readouterr().out
+    table.write_text("item,price\na,cheap\n")
+    assert main([*words, "--features", str(table)]) == Exit.INPUT
+    assert "must be numbers" in capsys.readouterr().err
 
 
 @pytest.mark.slow
@@ -71,3 +73,53 @@ def test_a_proof_from_the_command_line(tmp_path: Path, capsys: Output) -> None:
     assert "toplist proof --queries 1" in Path(page).read_text()
     assert main(["proof", "--users", "dcn"]) == Exit.INPUT
     assert "perhaps" in capsys.readouterr().err
+
+
+def test_an_interrupted_advice_goes_on(
+    log: str, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C while policies are played: fits that weigh the models, and what was played, are not made again."""
+    folder = tmp_path / "kept"
+    stages: list[str] = []
+
+    def interrupted(_: FitProgressBar, stage: str, done: int, *__: float) -> None:
+        stages.append(stage)
+        if stage == "play" and done >= 1:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FitProgressBar, "draw", interrupted)
+        assert main(["advise", log, *FEW, "--out", str(folder)]) == Exit.INTERRUPTED
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert captured.err == (
+            f"toplist: interrupted; the work so far is kept in {folder}, and the same command goes on from there.\n"
+        )
+        assert main(["advise", log, *FEW]) == Exit.INTERRUPTED
+        assert capsys.readouterr().err == (
+            "toplist: interrupted, and nothing was kept; with --out the same command could go on.\n"
+        )
+    assert {"weigh dbn", "look for drift", "play"} < set(stages)
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPool")]
+
+    played: list[int] = []
+    make_world = query_worlds.query_world
+
+    def counted(*given: Any) -> Any:
+        played.append(1)
+        return make_world(*given)
+
+    def refused(*_: object, **__: object) -> None:
+        raise AssertionError("the fits were kept")
+
+    monkeypatch.setattr(sys.modules["toplist.logs.compare_models"], "fit_model", refused)
+    monkeypatch.setattr(playing, "query_world", counted)
+    answers = []
+    for _ in range(2):
+        assert main(["advise", log, *FEW, "--out", str(folder)]) == Exit.FINE
+        answers.append(capsys.readouterr().out)
+    assert len(played) <= 1  # of two draws of one query, one was played before, or both
+    assert "What would change the advice" in answers[0] == answers[1]
+    monkeypatch.undo()
+    assert main(["advise", log, *FEW]) == Exit.FINE
+    assert capsys.readouterr().out == answers[0]

@@ -114,3 +114,12 @@ def test_wrong_flags_end_with_a_line(log: str, words: list[str], message: str, c
 def test_a_missing_log_is_said(capsys: Output) -> None:
     assert main(["evaluate", "nothing.csv", "--policy", "log"]) == Exit.INPUT
     assert "a file or a folder that exists" in capsys.readouterr().err
+
+
+def test_rankers_of_a_training(log: str, tmp_path: Path, capsys: Output) -> None:
+    folder = str(tmp_path / "trained")
+    assert main(["train", log, "--policy", "cascade-kl-ucb", "--out", folder, "--quiet"]) == Exit.FINE
+    assert main(["evaluate", log, "--policy", folder, "--estimator", "snips"]) == Exit.FINE
+    assert "1 rankers on 400 lists" in capsys.readouterr().out
+    assert main(["evaluate", log, "--policy", str(tmp_path), "--estimator", "snips"]) == Exit.INPUT
+    assert "one that toplist train has written" in capsys.readouterr().err

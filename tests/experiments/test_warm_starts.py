@@ -49,3 +49,12 @@ def test_segments_cost_no_clicks(differ: float) -> None:
     assert effect.mean > (0.0 if differ else -0.01)
     if not differ:
         assert division_effect(study, "none", runs=1, seed=1).mean < effect.mean - 0.02
+
+
+def test_segments_with_features_cost_no_clicks() -> None:
+    study = SegmentStudy(
+        items=12, positions=3, segments=4, before=600, after=600, policy="dcm-lin-ucb", features=6, rate=0.2
+    )
+    effect = division_effect(study, "prior", runs=3, seed=1, compiled=False)
+    assert effect.mean > -0.02
+    assert division_effect(study, "none", runs=2, seed=1, compiled=False).mean < effect.mean

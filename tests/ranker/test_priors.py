@@ -111,7 +111,10 @@ def test_policies_without_priors_say_so() -> None:
         with pytest.raises(InvalidInput, match="takes no prior; leave priors out"):
             plain_ranker(policy=policy, priors={"tea": (0.2, 1)})
     with pytest.raises(InvalidInput, match="takes no prior; leave priors out; of weights, it may take prior_weights"):
-        plain_ranker(policy="cascade-lin-ucb", features=ROWS, priors={"tea": (0.2, 1)})
+        plain_ranker(policy="gl-cdcm", features=ROWS, priors={"tea": (0.2, 1)})
+    ranker = plain_ranker(policy="cascade-lin-ucb", features=ROWS)
+    with pytest.raises(InvalidInput, match="takes no prior; leave priors out; of weights"):
+        ranker.add("rum", features=[0.1] * len(ROWS["tea"]), priors={"rum": (0.2, 1)})
     with pytest.raises(InvalidInput, match=r"learns about each item separately.*give priors="):
         plain_ranker(prior_weights=([0.0], 1.0))
 
@@ -244,3 +247,17 @@ def test_a_memory_without_the_method_says_so() -> None:
     policy = toplist.make("gl-cdcm")._replace(memory=Own())
     with pytest.raises(InvalidInput, match=r"Own takes no prior of its weights: it has no begin_from\(\)"):
         plain_ranker(policy=policy, features=ROWS, prior_weights=([0.0, 0.0], 1.0))
+
+
+def test_priors_of_items_are_a_prior_of_the_weights_of_their_features() -> None:
+    """Against ridge regression on the imagined looks; five items share two weights, so that they count 2 / 5."""
+    priors = {"tea": (0.5, 20.0), "coffee": (0.2, 20.0), "milk": (0.4, 20.0), "water": (0.1, 20.0), "wine": (0.1, 20.0)}
+    ranker = plain_ranker(policy="cascade-lin-ucb(sigma=0.5)", positions=5, features=ROWS, priors=priors)
+    rows, means = np.array(list(ROWS.values())), np.array([mean for mean, _ in priors.values()])
+    gram = np.eye(2) + 0.4 * 20.0 * rows.T @ rows / 0.25
+    theta = np.linalg.solve(gram, 0.4 * 20.0 * rows.T @ means / 0.25)
+    found = {row["item"]: row["mean"] for row in ranker.estimates().rows()}
+    assert found == pytest.approx(dict(zip(ROWS, (rows @ theta).tolist(), strict=True)))
+    assert ranker.belief.inverse == pytest.approx(np.linalg.inv(gram))
+    with pytest.raises(InvalidInput, match="takes no prior; leave priors out"):
+        plain_ranker(policy="cascade-lin-ucb", features=ROWS, person=1, priors=priors)

@@ -106,16 +106,16 @@ def test_items_change_for_all_keys() -> None:
         rankers.remove("gin")
 
 
-def test_features_are_shared_and_not_pooled() -> None:
+def test_features_are_shared() -> None:
     rows = {item: [float(n), 1.0] for n, item in enumerate(ITEMS)}
     with pytest.warns(UserWarning, match="divided"):
-        rankers = family("cascade-lin-ucb", pool="none", features=rows)
+        rankers = family("cascade-lin-ucb", features=rows)
     rankers.add("beer", features=[3.0, 2.0])
     rankers.change("tea", [4.0, 0.0])
     with pytest.warns(UserWarning, match="divided"):
         assert len(rankers.rank("a")) == 2
-    with pytest.raises(InvalidInput, match="cascade-lin-ucb cannot pool keys, since it learns from features; give"):
-        family("cascade-lin-ucb", features=rows)
+    with pytest.raises(InvalidInput, match="cannot pool keys, since it learns more from the past than sums over"):
+        family("gl-cdcm", features=rows)
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from running import at_work, front, run, shown
 
+from toplist import Prior
 from toplist.core.compiling import NotCached, cache_folder
+from toplist.ranker.learner import MACHINE_CODE, sample_all_compiled
 from toplist.service.errors import StoreUnavailable
 from toplist.service.live.compile_apart import CompilerProcess
 from toplist.service.log import training
 from toplist.service.log.events import RankingEvent
-from toplist.service.log.settings import LearnerSettings
+from toplist.service.log.replay import new_ranker
+from toplist.service.log.settings import ItemState, ItemStates, LearnerSettings
 from toplist.service.wire import RankingSpec
 
 SETTINGS = LearnerSettings.of(RankingEvent(RankingSpec(name="front", positions=2, policy="cascade-ucb1")), 7)
@@ -112,3 +116,15 @@ def test_without_a_folder_for_machine_code_the_service_compiles_itself(
 
     run(play())
     assert len(asked) >= 2
+
+
+def test_priors_of_many_items_wait_for_no_compiler() -> None:
+    """Of so many items, they are set by machine code, which is compiled with the policy."""
+    training.compile_policy(SETTINGS)
+    loop: Any = sample_all_compiled
+    compiled = set(loop.overloads)
+    row = np.zeros(0)
+    items: ItemStates = {n: ItemState(n, row, False, Prior(0.1, 5.0)) for n in range(MACHINE_CODE)}
+    ranker = new_ranker(SETTINGS, "new", items)
+    assert set(loop.overloads) == compiled
+    assert ranker.estimates()[7]["mean"] == pytest.approx(0.1)

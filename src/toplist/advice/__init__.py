@@ -2,7 +2,7 @@
 
 from toplist.advice.advise import AdviceProgress, advise
 from toplist.advice.answer import Advice
-from toplist.advice.drift import Drift
+from toplist.advice.drift import Drift, Moved
 from toplist.advice.outcome import AdviceOutcome, CurveInterval
 from toplist.advice.playing import Played
 from toplist.advice.priors import priors_of_fit
@@ -14,6 +14,7 @@ __all__ = [
     "Advice",
     "AdviceProgress",
     "Drift",
+    "Moved",
     "CurveInterval",
     "AdviceOutcome",
     "Played",

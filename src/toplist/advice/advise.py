@@ -10,6 +10,7 @@ import numpy as np
 from toplist.advice.answer import Advice
 from toplist.advice.candidates import candidate_policies, checked_policies
 from toplist.advice.drift import find_drift
+from toplist.advice.futures import Futures
 from toplist.advice.outcome import AdviceOutcome
 from toplist.advice.playing import play_policies
 from toplist.advice.pooling import PairFacts, pooled_priors
@@ -114,7 +115,8 @@ def advise(
     reading : mapping, optional
         Options of `toplist.logs.read_log`.
     folder : str or path-like, optional
-        Keep the fits of the comparison here; an interrupted call that is made again does not repeat them.
+        Keep the fits of the comparison and what was played here; an interrupted call that is made again does not
+        repeat them.
     compiled : bool, optional
         Whether to compile the policies; by default if there is enough to play.
     progress : callable, optional
@@ -160,6 +162,7 @@ def advise(
     played = play_policies(
         {name: make(name) for name in reasons}, [each for _, each in players], plans, key, workers, compiled,
         lambda done, total: tell(AdviceProgress("play", done, total)),
+        Futures(drift, situation.lists, situation.horizon, key), folder,
     )  # fmt: skip
     outcome = AdviceOutcome(
         tuple(reasons), played, sampled.weight, sampled.is_sample, tuple(name for name, _ in players),
@@ -167,7 +170,7 @@ def advise(
     )  # fmt: skip
     best = outcome.ranking()[0]
     scale = scale_of(make(best), scales)
-    ready = make_ready(records, leading, best, situation.positions, situation.horizon, share, scale, rows)
+    ready = make_ready(records, leading, best, situation.positions, situation.horizon, share, scale, rows, drift)
     settings = {
         "trust": share, "queries": len(plans), "draws": count, "refits": bool(refits), "seed": key,
         "models": list(models),

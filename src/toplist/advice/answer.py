@@ -16,6 +16,7 @@ from toplist.advice.query_worlds import FRACTIONS
 from toplist.advice.ready import ReadyRanking
 from toplist.advice.situation import Situation
 from toplist.advice.stacking import Stacking
+from toplist.support.catalogue import POLICIES, call_text
 from toplist.support.files import AnyPath, write_text
 from toplist.support.tables import Table
 
@@ -23,7 +24,14 @@ SWITCH, STAY, UNKNOWN = "switch", "stay", "cannot tell"
 WORTH = 0.01  # share of the logged clicks: smaller gains are not worth a change
 MATTERS = 0.05  # a gain that would be a pity to miss
 SHOWN = 3  # policies
+FEW_CLICKS = 30  # in a log: from fewer, fits say little, and their errors are not normal
 MOMENTS = (0.01, 0.1, 0.25, 0.5, 1.0)  # fractions of the horizon in the table over time
+LONG_NAME = 40  # characters; parameters of longer ones are left out of tables
+LEGEND = (
+    "gain: clicks per list more than the logged ranking, and its 95% interval (low, high).",
+    "pays after: lists until more is gained than learning has cost; 0: from the start, -: not within the horizon.",
+    "loss: the most clicks behind the logged ranking on the way, expected and at worst.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +84,20 @@ class Advice:
         return self.outcome.ranking()[:SHOWN]
 
     @property
+    def clicks(self) -> float:
+        """Number of clicks in the log, on the positions of the page."""
+        return self.situation.lists * self.situation.clicks_per_list
+
+    @property
     def verdict(self) -> str:
         """ "switch" to the best policy, "stay", or "cannot tell".
 
         Switch: the best policy gains at least 1% of the clicks, and the interval of its gain is above 0. Stay: it is
-        expected to gain less than 1%, and the interval ends below 5%. Otherwise the log cannot tell.
+        expected to gain less than 1%, and the interval ends below 5%. Otherwise the log cannot tell, and neither can
+        one with fewer than 30 clicks.
         """
+        if self.clicks < FEW_CLICKS:
+            return UNKNOWN
         mean, low, high = self.outcome.relative_gain(self.best)
         if mean < WORTH and high < MATTERS:
             return STAY
@@ -95,7 +111,8 @@ class Advice:
             return f"Switch to {self.best}: {interval} of the clicks."
         if self.verdict == STAY:
             return f"Stay with the ranking of the log: the best policy gains less than {WORTH:.0%} ({interval})."
-        return f"The log cannot tell whether a switch pays: the best policy, {self.best}, gains {interval}."
+        few = f" from {self.clicks:,.0f} clicks" if self.clicks < FEW_CLICKS else ""
+        return f"The log cannot tell{few} whether a switch pays: the best policy, {self.best}, gains {interval}."
 
     def table(self) -> Table:
         """The three best policies, the logged ranking and the best list.
@@ -109,8 +126,9 @@ class Advice:
         rows: list[tuple[Any, ...]] = []
         for name in self.three_best:
             clicks, gain = self.outcome.clicks(name).last(), self.outcome.gain(name).last()
-            loss = self.outcome.worst_loss(name)
-            rows.append((name, clicks[0], *gain, self.outcome.pays_after(name), *loss))
+            paid = self.outcome.pays_after(name)
+            loss = map(round, self.outcome.worst_loss(name))
+            rows.append((short_name(name), clicks[0], *gain, None if paid is None else round(paid), *loss))
         for name, found in (("logged ranking", self.outcome.logged()), ("best list", self.outcome.best())):
             rows.append((name, float(found.mean[-1]), *[None] * 6))
         columns = ("policy", "clicks/list", "gain", "low", "high", "pays after", "loss", "at worst")
@@ -123,7 +141,7 @@ class Advice:
         known |= {"logged ranking": self.outcome.logged().mean, "best list": self.outcome.best().mean}
         for name, curve in known.items():
             reached = np.interp((0.0, *MOMENTS), np.append(0.0, FRACTIONS), np.append(0.0, curve))
-            rows.append((name, *np.diff(reached) / np.diff((0.0, *MOMENTS))))
+            rows.append((short_name(name), *np.diff(reached) / np.diff((0.0, *MOMENTS))))
         columns = ("policy", *(f"to {moment:.0%}" for moment in MOMENTS))
         return Table("Clicks per list over time, by share of the horizon", columns, rows, 4)
 
@@ -131,8 +149,10 @@ class Advice:
         """Sentences on what would change the advice."""
         best, outcome, found = self.best, self.outcome, []
         mean, low, _ = outcome.relative_gain(best)
-        if self.verdict == UNKNOWN and mean > 0:
-            more = ((mean - low) / mean) ** 2
+        if self.clicks < FEW_CLICKS:
+            found.append(f"A log with more clicks than these {self.clicks:,.0f}: at least {FEW_CLICKS} are needed.")
+        elif self.verdict == UNKNOWN and mean > 0:
+            more = max(1.1, ((mean - low) / mean) ** 2)
             found.append(f"A log of about {more:.1f} times as many lists, if the gain is as expected.")
         for fraction in (0.01, 0.1):
             point = int(np.searchsorted(FRACTIONS, fraction * 0.999))
@@ -152,9 +172,25 @@ class Advice:
             found.append("Tastes that change: none were seen to, so that policies that forget were not played.")
         return found
 
+    def parameters(self, name: str) -> str:
+        """A policy with all of its parameters, those with their defaults included.
+
+        Parameters
+        ----------
+        name : str
+            One of the policies that were played.
+
+        Returns
+        -------
+        str
+            As `toplist.make` takes it.
+        """
+        entry, given = POLICIES.find(name)
+        return call_text(entry.name, entry.parameters | given)
+
     def command(self, file: str = "ready.json") -> str:
         """The command that starts the advised policy, from the file of the ready ranking."""
-        code = f"from toplist.advice import read_ready; rankers = read_ready({file!r}).rankers()"
+        code = f"from toplist.advice import read_ready; rankers = read_ready({json.dumps(file)}).rankers()"
         return f"python -i -c {shlex.quote(code)}"
 
     def __str__(self) -> str:
@@ -168,7 +204,7 @@ class Advice:
         )
         reason = self.reasons.get(self.best, "")
         parts = [
-            self.headline(), f"{self.best}: {reason}.", "", str(self.table()), "", str(self.moments()), "",
+            self.headline(), f"{self.best}: {reason}.", "", str(self.table()), *LEGEND, "", str(self.moments()), "",
             f"Click models, weighed by held-out lists: {models}.", f"Drift: {drift}.",
             "What would change the advice:", *(f"- {each}" for each in self.what_would_change_it()),
             *(f"Note: {each}" for each in self.warnings),
@@ -198,6 +234,7 @@ class Advice:
         gain, share, loss = outcome.gain(name).last(), outcome.relative_gain(name), outcome.worst_loss(name)
         return {
             "reason": self.reasons.get(name, ""),
+            "parameters": self.parameters(name),
             "gain": dict(zip(("mean", "low", "high"), gain, strict=True)),
             "relative_gain": dict(zip(("mean", "low", "high"), share, strict=True)),
             "pays_after": outcome.pays_after(name),
@@ -233,3 +270,12 @@ class Advice:
         from toplist.advice.page import write_page  # noqa: PLC0415 - it imports this module
 
         write_page(self, path, command)
+
+
+def short_name(policy: str) -> str:
+    """A policy without its parameters, if they are too long for a table.
+
+    >>> short_name("dcm-kl-ucb(loglog=0)"), short_name("pbm-ts(examination=[1.0, 0.776, 0.636, 0.53, 0.405])")
+    ('dcm-kl-ucb(loglog=0)', 'pbm-ts(...)')
+    """
+    return policy if len(policy) <= LONG_NAME else f"{policy.partition('(')[0]}(...)"

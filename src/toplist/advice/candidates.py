@@ -39,7 +39,7 @@ def candidate_policies(
     """
     clicks_twice = situation.several_clicks >= SEVERAL
     found = {
-        "dcm-ts": "the default",
+        "dcm-ts": "the default: learns from every item down to the last click, by Thompson sampling",
         "dcm-kl-ucb(loglog=0)": "the same reading of clicks with an index that explains every list",
     }
     if clicks_twice:

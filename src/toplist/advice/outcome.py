@@ -65,7 +65,9 @@ class AdviceOutcome:
         """The mean of clicks over draws and queries, and the interval of what will be.
 
         The draws differ by the uncertainty of the fit, by the doubt between models and by chance in the policy; that a
-        query stands for others adds its own error. The interval is that of the logarithm, since clicks are positive.
+        query stands for others adds its own error. The interval is that of the logarithm, since clicks are positive,
+        and its two sides have deviations of their own: where visitors may change, much more may be gained than is
+        expected, but not much less.
 
         Parameters
         ----------
@@ -78,26 +80,33 @@ class AdviceOutcome:
             A curve.
         """
         mean = self._totals(values).mean(axis=0)
-        half = self._log_spread(values, np.ones_like(values))
-        return CurveInterval(mean, mean * np.exp(-half), mean * np.exp(half))
+        below, above = self._log_spread(values, np.ones_like(values))
+        return CurveInterval(mean, mean * np.exp(-below), mean * np.exp(above))
 
     def _totals(self, values: Floats) -> Floats:
         """Per draw the mean over queries, by their weight."""
         found: Floats = np.einsum("dqf,q->df", values, self.weight)
         return found
 
-    def _log_spread(self, values: Floats, base: Floats) -> Floats:
-        """Half the width of the interval of the logarithm of a ratio."""
+    def _log_spread(self, values: Floats, base: Floats) -> tuple[Floats, Floats]:
+        """How far the interval of the logarithm of a ratio goes below and above it."""
         above, below = (np.maximum(self._totals(each), TINY) for each in (values, base))
-        if len(above) < 2:
-            return np.full(values.shape[-1], np.inf)
-        variance = np.log(above / below).var(axis=0, ddof=1)
+        count = len(above)
+        if count < 2:
+            return np.full(values.shape[-1], np.inf), np.full(values.shape[-1], np.inf)
+        ratio = np.log(above / below)
+        off = ratio - ratio.mean(axis=0)
+        more: Floats = np.zeros(values.shape[-1])
         if self.is_sample:
             above, below = above.mean(axis=0), below.mean(axis=0)
             apart = (values.mean(axis=0) - above / below * base.mean(axis=0)) / above
-            variance = variance + (self.weight[:, None] * apart**2).sum(axis=0) * (self.weight**2).sum()
-        half: Floats = t_quantile(len(values) - 1, CONFIDENCE) * np.sqrt(variance)
-        return half
+            more = (self.weight[:, None] * apart**2).sum(axis=0) * (self.weight**2).sum()
+        quantile = t_quantile(count - 1, CONFIDENCE)
+        low, high = (
+            quantile * np.sqrt(2.0 * (side**2).sum(axis=0) / (count - 1) + more)
+            for side in (np.minimum(off, 0.0), np.maximum(off, 0.0))
+        )
+        return low, high
 
     def clicks(self, policy: str) -> CurveInterval:
         """Clicks of a policy up to each fraction, per list of the horizon."""
@@ -115,10 +124,9 @@ class AdviceOutcome:
         """Clicks of a policy beyond those of the logged ranking; the interval is that of their ratio, draw by draw."""
         values, logged = self.played.clicks[self.policies.index(policy)], self.played.logged
         above, base = self._totals(values).mean(axis=0), self._totals(logged).mean(axis=0)
-        half = self._log_spread(values, logged)
+        less, more = self._log_spread(values, logged)
         with np.errstate(over="ignore"):
-            low, high = (above * np.exp(side * half) - base for side in (-1.0, 1.0))
-        return CurveInterval(above - base, low, high)
+            return CurveInterval(above - base, above * np.exp(-less) - base, above * np.exp(more) - base)
 
     def relative_gain(self, policy: str) -> tuple[float, float, float]:
         """The gain at the end as a share of the clicks of the logged ranking, with its interval."""

@@ -40,6 +40,13 @@ def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
     return figure, axes
 
 
+def plain_numbers(axes: Axes) -> None:
+    """Write numbers of lists and clicks in full, as 20,000."""
+    ticker = import_optional("matplotlib.ticker", "plots")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.12g}"))
+
+
 def draw_rates(outcome: AdviceOutcome, names: Sequence[str]) -> Figure:
     """Clicks per list over time: policies, the logged ranking and the best list."""
     figure, axes = new_figure(8.0, 3.6)
@@ -49,6 +56,7 @@ def draw_rates(outcome: AdviceOutcome, names: Sequence[str]) -> Figure:
     draw_band(axes, outcome, rates_of(outcome, outcome.played.logged), GREY, "--", "logged ranking")
     draw_band(axes, outcome, rates_of(outcome, outcome.played.best), "0.1", ":", "best list", band=False)
     axes.set_xscale("log")
+    plain_numbers(axes)
     axes.set_xlabel("lists shown")
     axes.set_ylabel("clicks per list")
     figure.legend(loc="outside upper left", ncols=5, frameon=False, fontsize="small")
@@ -66,6 +74,7 @@ def draw_gains(outcome: AdviceOutcome, names: Sequence[str]) -> Figure:
         if paid is not None and place == 0 and paid > 0:
             axes.axvline(paid, color=PALETTE[0], linewidth=0.8, linestyle=":", label="has paid")
     axes.axhline(0.0, color=GREY, linewidth=0.9)
+    plain_numbers(axes)
     axes.set_xlabel("lists shown")
     axes.set_ylabel("clicks gained in all")
     axes.set_xlim(left=0)

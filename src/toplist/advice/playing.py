@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.advice.futures import Futures
+from toplist.advice.kept_plays import KeptPlays
 from toplist.advice.priors import scale_of, scaled_mean
 from toplist.advice.query_worlds import FRACTIONS, POINTS, QueryPlan, QueryWorld, query_world
 from toplist.core.prior import Prior
@@ -17,7 +19,8 @@ from toplist.core.slate import Floats
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import NeverSeenFirst
 from toplist.logs import FittedModel
-from toplist.ranker.priors import capped_priors
+from toplist.ranker.priors import adds_up, capped_priors, sums_of_priors
+from toplist.support.files import AnyPath
 
 NEVER_SEEN_FIRST = NeverSeenFirst()
 LATE = 0.7  # the share of a run from which its regret is extrapolated
@@ -47,6 +50,8 @@ def play_policies(
     threads: int,
     compiled: bool | None,
     progress: Callable[[int, int], object],
+    futures: Futures | None = None,
+    folder: AnyPath | None = None,
 ) -> Played:
     """Play each policy once in every draw of every query; all policies of a draw meet the same visitors.
 
@@ -66,6 +71,10 @@ def play_policies(
         Whether to compile; None compiles if there is enough to play.
     progress : callable
         Receives the number of queries played and of all, over all draws.
+    futures : Futures, optional
+        How visitors change in each draw; by default they stay as they are.
+    folder : str or path-like, optional
+        Keep what was played in this folder: after an interruption, an equal call does not play it again.
 
     Returns
     -------
@@ -78,10 +87,15 @@ def play_policies(
         np.zeros((len(draws), len(plans), POINTS)),
     )
     stopped = threading.Event()
+    kept, done = None, np.zeros((len(draws), len(plans)), dtype=np.bool_)
+    if folder is not None:
+        visitors = [(str(draw.model), draw.own.value, draw.shared.value) for draw in draws]
+        kept = KeptPlays(folder, (list(policies), visitors, list(plans), seed, futures))
+        done = kept.fill(found)
     lists = len(draws) * sum(min(plan.horizon, 1e6) for plan in plans)
 
     def play(draw: int, place: int) -> None:
-        plan = plans[place]
+        plan = plans[place] if futures is None else futures.plan(plans[place], draw)
         case = query_world(draws[draw], plan)
         found.logged[draw, place] = case.logged / plan.horizon
         found.best[draw, place] = case.best / plan.horizon
@@ -90,8 +104,9 @@ def play_policies(
             if stopped.is_set():
                 return
             found.clicks[number, draw, place] = played_clicks(policy, case, key, lists, compiled) / plan.horizon
+        done[draw, place] = True
 
-    tasks = [(draw, place) for draw in range(len(draws)) for place in range(len(plans))]
+    tasks = [(int(draw), int(place)) for draw, place in np.argwhere(~done)]
     with ThreadPoolExecutor(threads) as pool:
         pending: set[Future[None]] = set()
         try:
@@ -100,11 +115,14 @@ def play_policies(
                 ended, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in ended:
                     future.result()
-                progress(len(tasks) - len(pending), len(tasks))
+                progress(done.size - len(pending), done.size)
         finally:
             stopped.set()  # after an interruption, threads stop at the end of their run
             for future in pending:
                 future.cancel()
+            wait(pending)
+            if kept is not None and tasks:
+                kept.save(found, done)
     return found
 
 
@@ -147,14 +165,18 @@ def played_clicks(policy: Any, case: QueryWorld, key: int, lists: float, compile
 
 def start_warm(player: Player, plan: QueryPlan) -> None:
     """Let a policy believe the priors of the items, as a ranker with priors does."""
-    units = player.policy.capabilities().samples
-    places = {"item": 1, "item and place": plan.places, "nothing": 0}[units]
+    can = player.policy.capabilities()
+    places = {"item": 1, "item and place": plan.places, "nothing": 0}[can.samples]
     scale = scale_of(player.policy, plan.scales)
     given = [
         Prior(scaled_mean(float(mean), scale), float(strength))
         for mean, strength in zip(plan.mean, plan.strength, strict=True)
     ]
-    for item, prior in enumerate(capped_priors(given, np.zeros(0), np.zeros(0), plan.places)):
+    counted = capped_priors(given, np.zeros(0), np.zeros(0), plan.places)
+    if can.needs_features and adds_up(player.policy):
+        means, strengths = np.array(counted).T
+        player.policy.add_sums(player.belief, *sums_of_priors(plan.features, means, strengths))
+    for item, prior in enumerate(counted):
         if prior.strength > 0.0:
             for place in range(places):
                 player.policy.sample(player.belief, item, place, prior.strength, prior.mean, player.run.slate)

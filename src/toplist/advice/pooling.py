@@ -20,7 +20,10 @@ from toplist.logs import ClickLog, FittedModel, Prior
 from toplist.logs.fit_model import PairPriors
 from toplist.logs.id_table import Codes
 
-STRENGTHS = (2.0, 3.0, 5.0, 8.0, 12.0, 18.0, 27.0, 40.0, 60.0, 90.0, 135.0, 200.0, 300.0)
+STRENGTHS = (
+    2.0, 3.0, 5.0, 8.0, 12.0, 18.0, 27.0, 40.0, 60.0, 90.0, 135.0, 200.0, 300.0, 450.0, 675.0, 1000.0, 1500.0, 2250.0,
+    3400.0, 5000.0,
+)  # fmt: skip
 MOST_PAIRS = 3000  # pairs that say what items are like
 PAIRS_PER_COLUMN = 4  # that a regression needs
 ROUNDS = 12  # of Newton's method
@@ -123,14 +126,15 @@ def beta_regression(heads: Floats, tosses: Floats, columns: Floats, otherwise: P
     Returns
     -------
     BetaRegression
-        The coefficients, and one of some strengths between 2 and 300.
+        The coefficients, and a strength between 2 and 5,000: the harmonic mean of strengths by how probable each makes
+        the counts. The most probable one would be too sure where many are nearly as probable.
 
     Examples
     --------
     >>> ones = np.ones((8, 1))
     >>> found = beta_regression(np.array([10.0, 11.0, 9.0, 10.0] * 2), np.full(8, 50.0), ones, Prior(0.5, 2.0))
-    >>> round(float(mean_of(ones, found.weights)[0]), 2), found.strength
-    (0.2, 300.0)
+    >>> round(float(mean_of(ones, found.weights)[0]), 2), round(found.strength)
+    (0.2, 201)
     """
     known = tosses > 0.0
     heads, tosses, used = heads[known], tosses[known], columns[known]
@@ -140,15 +144,17 @@ def beta_regression(heads: Floats, tosses: Floats, columns: Floats, otherwise: P
         used = used[:, :1]
     if len(tosses) < PAIRS_PER_COLUMN:
         return BetaRegression(constant, max(otherwise.strength, STRENGTHS[0]))
-    best, chosen = -np.inf, BetaRegression(constant, STRENGTHS[0])
-    for strength in STRENGTHS:
-        weights = regress(heads, tosses, used, strength)
-        mean = mean_of(used, weights)
-        evidence = sum(map(log_evidence, heads.tolist(), tosses.tolist(), mean.tolist(), [strength] * len(heads)))
-        if evidence > best:
-            best = evidence
-            chosen = BetaRegression(np.append(weights, np.zeros(columns.shape[1] - len(weights))), strength)
-    return chosen
+    # Uniform in the standard deviation between coins, which goes with 1 / sqrt(strength): few coins leave it open.
+    evidence = -0.5 * np.log(STRENGTHS)
+    for place, strength in enumerate(STRENGTHS):
+        mean = mean_of(used, regress(heads, tosses, used, strength))
+        evidence[place] += sum(
+            map(log_evidence, heads.tolist(), tosses.tolist(), mean.tolist(), [strength] * len(heads))
+        )
+    chance = np.exp(evidence - evidence.max())
+    strength = float(chance.sum() / (chance @ (1.0 / np.array(STRENGTHS))))
+    weights = regress(heads, tosses, used, strength)
+    return BetaRegression(np.append(weights, np.zeros(columns.shape[1] - len(weights))), strength)
 
 
 def regress(heads: Floats, tosses: Floats, columns: Floats, strength: float) -> Floats:

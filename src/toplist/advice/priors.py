@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from toplist.advice.drift import NO_DRIFT, Drift, logit
 from toplist.core.problem import number
 from toplist.logs import ClickLog, FittedModel, Prior
 from toplist.logs.id_table import Id
@@ -23,7 +24,12 @@ MOST_READ = 200_000  # lists that tell the scale of a reading
 
 
 def priors_of_fit(
-    fitted: FittedModel, query: Id, trust: float = 1.0, most: float = MOST_STRENGTH, scale: float = 1.0
+    fitted: FittedModel,
+    query: Id,
+    trust: float = 1.0,
+    most: float = MOST_STRENGTH,
+    scale: float = 1.0,
+    drift: Drift = NO_DRIFT,
 ) -> dict[Id, Prior]:
     """The fitted attraction of the items of a query as priors, each worth a number of observations.
 
@@ -42,6 +48,8 @@ def priors_of_fit(
         Largest strength, so that an item that is thought bad can overtake the others within some hundred lists.
     scale : float, default 1.0
         Factor of the means, for a policy that reads clicks otherwise than the model: see `reading_scales`.
+    drift : Drift, optional
+        How the log moved: items that did get the attraction that they have now, worth what was seen since.
 
     Returns
     -------
@@ -64,14 +72,19 @@ def priors_of_fit(
     limit = number("The largest strength", most, 0.0, 1e15, "give a number of observations")
     means = fitted.attraction(query)
     rows = np.flatnonzero(fitted.pair_query == fitted.queries.code(query))
-    error = dict(zip((fitted.items[code] for code in fitted.pair_item[rows]), fitted.own.error[rows, 0], strict=True))
+    pair_of = dict(zip((fitted.items[code] for code in fitted.pair_item[rows]), rows.tolist(), strict=True))
     found = {}
-    for item, mean in means.items():
+    for item, attraction in means.items():
+        mean, error = float(attraction), float(fitted.own.error[pair_of[item], 0])
         spread = mean * (1.0 - mean)
         # The error is that of the logit, whose derivative is 1 / (mean (1 - mean)).
-        worth = 1.0 / (spread * error[item] ** 2) - 1.0 if spread > 0.0 and error[item] > 0.0 else 0.0
-        found[item] = Prior(scaled_mean(float(mean), scale), share * float(min(max(worth, 0.0), limit)))
-    return found
+        worth = 1.0 / (spread * error**2) - 1.0 if spread > 0.0 and error > 0.0 else 0.0
+        moved = drift.moved.get(pair_of[item])
+        if moved is not None:
+            mean = float(1.0 / (1.0 + np.exp(-(logit(np.array([mean]))[0] + moved.shifts[-1]))))
+            worth = min(worth, moved.examined)
+        found[item] = Prior(scaled_mean(mean, scale), share * min(max(worth, 0.0), limit))
+    return dict(sorted(found.items(), key=lambda each: -each[1].mean)) if drift.moved else found
 
 
 def scaled_mean(mean: float, scale: float) -> float:

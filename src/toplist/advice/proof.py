@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from toplist.advice.advise import Tell, advise
+from toplist.advice.advise import AdviceProgress, Tell, advise
 from toplist.advice.answer import Advice
 from toplist.advice.browsing import browsing_users, list_values
 from toplist.advice.drift import NO_DRIFT
@@ -171,13 +171,14 @@ def prove(
     compiled : bool, optional
         Whether to compile the policies; by default if there is enough to play.
     progress : callable, optional
-        Receives the progress of the advice.
+        Receives an `AdviceProgress`.
 
     Returns
     -------
     Proof
         Estimates and truth.
     """
+    tell: Tell = progress or (lambda _: None)
     key = checked_seed(seed)
     shown_lists = whole("The number of live lists", live, 4, "give at least 4")
     explored = number("The share of exploring", share, 0.0, 1.0, "0.2 changes one list in five")
@@ -188,14 +189,15 @@ def prove(
     scores = attraction + spread * random.standard_normal(attraction.shape)  # the old ranking knows half
     log = clicked_by([truth], old_lists(scores, positions, lists, 1.0, key), key)
     advice = advise(
-        log, positions, draws=draws, queries=queries, seed=key, threads=threads, compiled=compiled, progress=progress
+        log, positions, draws=draws, queries=queries, seed=key, threads=threads, compiled=compiled, progress=tell
     )
-    advised = advised_against_truth(advice, truth, log, runs, key, checked_threads(threads), compiled)
+    advised = advised_against_truth(advice, truth, log, runs, key, checked_threads(threads), compiled, tell)
     ready = advice.ready._replace(policy=call_text("exploring", {"policy": advice.best, "share": explored}))
-    deployed, frozen = deploy(ready, truth, log, shown_lists, key)
+    deployed, frozen = deploy(ready, truth, log, shown_lists, key, tell)
     for ranker in frozen.values():  # it must not draw the lists again that it showed after that
         for _ in range(shown_lists):
             ranker.rank()
+    tell(AdviceProgress("evaluate", 0, 1))
     second = deployed.take(np.arange(len(deployed) // 2, len(deployed)))
     found = evaluate(second, frozen, ESTIMATORS, model=visitors if visitors != "sdbn" else "dbn", seed=key)
     value = true_value(frozen, truth, second)
@@ -214,10 +216,17 @@ def prove(
 
 
 def advised_against_truth(
-    advice: Advice, truth: FittedModel, log: ClickLog, runs: int, seed: int, threads: int, compiled: bool | None
+    advice: Advice,
+    truth: FittedModel,
+    log: ClickLog,
+    runs: int,
+    seed: int,
+    threads: int,
+    compiled: bool | None,
+    tell: Tell,
 ) -> list[Estimated]:
     """What an advice expects, beside what the policies earn from the known visitors."""
-    true = true_curves(advice, truth, log, advice.three_best, runs, seed, threads, compiled)
+    true = true_curves(advice, truth, log, advice.three_best, runs, seed, threads, compiled, tell=tell)
     outcome = advice.outcome
     expected = {name: outcome.clicks(name) for name in advice.three_best}
     expected |= {"logged ranking": outcome.logged(), "best list": outcome.best()}
@@ -235,6 +244,7 @@ def true_curves(
     compiled: bool | None,
     features: dict[Any, Floats] | None = None,
     moves: Callable[[QueryPlan], QueryPlan] | None = None,
+    tell: Tell = lambda _: None,
 ) -> dict[str, Floats]:
     """Mean clicks over time on known visitors: of policies that start as advised, of the old ranking, of the best list.
 
@@ -260,6 +270,8 @@ def true_curves(
         Features by item.
     moves : callable, optional
         Makes a plan of a query whose visitors change.
+    tell : callable, optional
+        Receives the progress.
 
     Returns
     -------
@@ -283,8 +295,9 @@ def true_curves(
         warm = plan._replace(items=items, mean=means, strength=strengths, lists=lists, features=rows)
         started.append(warm if moves is None else moves(warm))
     played = play_policies(
-        {name: make(name) for name in policies}, [known] * runs, started, seed + 1, threads, compiled, lambda *_: None
-    )
+        {name: make(name) for name in policies}, [known] * runs, started, seed + 1, threads, compiled,
+        lambda done, total: tell(AdviceProgress("play on the known visitors", done, total)),
+    )  # fmt: skip
     found = {
         name: np.einsum("dqf,q->f", played.clicks[place], every.weight) / runs for place, name in enumerate(policies)
     }
@@ -312,7 +325,7 @@ def align(truth: FittedModel, log: ClickLog) -> FittedModel:
 
 
 def deploy(
-    ready: ReadyRanking, truth: FittedModel, log: ClickLog, lists: int, seed: int
+    ready: ReadyRanking, truth: FittedModel, log: ClickLog, lists: int, seed: int, tell: Tell
 ) -> tuple[ClickLog, dict[Id, Ranker]]:
     """Let rankers work on the known visitors: their log with propensities, and the rankers after the first half."""
     rankers = ready.rankers(seed)
@@ -323,6 +336,8 @@ def deploy(
     shown, clicked, given, marginal = [], [], [], []
     users = {query: KnownVisitors(truth, query, ready.positions) for query in rankers}
     for number_of, code in enumerate(drawn.tolist()):
+        if number_of % 100 == 0:
+            tell(AdviceProgress("deploy", number_of, lists))
         if number_of == lists // 2:
             frozen = {query: copy(ranker) for query, ranker in rankers.items()}
         query = log.queries[code]

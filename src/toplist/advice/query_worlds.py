@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.advice.browsing import BrowsingUsers, browsing_users, list_values
-from toplist.advice.drift import Drift
+from toplist.advice.drift import Drift, Moved
 from toplist.advice.priors import priors_of_fit
 from toplist.advice.situation import SampledQueries, Situation, logged_lists
 from toplist.core.problem import Problem
@@ -19,6 +19,7 @@ from toplist.worlds import Changing, Epochs
 MOST_LISTS = 30_000  # lists of a query that are played; later ones are extrapolated
 POINTS = 24
 FRACTIONS: Floats = np.geomspace(0.002, 1.0, POINTS)  # of the horizon, at which curves are recorded
+STILL = Moved(np.zeros(1), 0.0, 0.0)  # an item that did not clearly change
 
 
 class QueryPlan(NamedTuple):
@@ -39,9 +40,11 @@ class QueryPlan(NamedTuple):
     horizon : float
         Number of its lists within the horizon.
     epochs : tuple of (int, float)
-        Epochs of the log that the world goes through, each with its number of lists.
-    shifts : ndarray of float, shape (epochs of the log, items)
-        How the logit of each attraction is shifted in each epoch of the log.
+        The states that the world goes through, each with its number of lists.
+    shifts : ndarray of float, shape (states, items)
+        How the logit of each attraction is shifted in each state, against the fit to the whole log.
+    doubt : ndarray of float
+        Standard error of the shift of each item now.
     features : ndarray of float, shape (items, features)
         Features of the items; no columns without.
     scales : mapping of str to float
@@ -57,6 +60,7 @@ class QueryPlan(NamedTuple):
     horizon: float
     epochs: tuple[tuple[int, float], ...]
     shifts: Floats
+    doubt: Floats
     features: Floats
     scales: Mapping[str, float]
 
@@ -103,7 +107,7 @@ def plan_queries(
     seed: int,
     scales: Mapping[str, float],
 ) -> list[QueryPlan]:
-    """The plans of some queries, with priors of a fit.
+    """The plans of some queries, with priors of a fit, whose visitors stay as they are now.
 
     Parameters
     ----------
@@ -132,48 +136,24 @@ def plan_queries(
         A plan per query.
     """
     plans = []
-    edges = np.array([0.0, *drift.breaks, 1.0])
     for query, traffic in zip(sampled.codes.tolist(), sampled.traffic.tolist(), strict=True):
-        priors = priors_of_fit(fitted, fitted.queries[query], trust)
+        priors = priors_of_fit(fitted, fitted.queries[query], trust, drift=drift)
         items = np.array([fitted.items.code(item) for item in priors], dtype=np.int32)
         pairs = np.flatnonzero(fitted.pair_query == query)
         pair_of = {int(fitted.pair_item[pair]): int(pair) for pair in pairs}
-        shifts = np.zeros((len(edges) - 1, len(items)))
-        for number, item in enumerate(items.tolist()):
-            if pair_of[item] in drift.moved:
-                shifts[:, number] = drift.moved[pair_of[item]]
+        now = [drift.moved.get(pair_of[item], STILL) for item in items.tolist()]
         horizon = situation.horizon * traffic
-        lengths = np.diff(edges) * situation.lists * traffic
         rows = np.array([() if features is None else features[item] for item in priors], dtype=np.float64)
         places = min(situation.positions, len(items))
         plans.append(
             QueryPlan(
                 query, items, places, np.array([prior.mean for prior in priors.values()]),
                 np.array([prior.strength for prior in priors.values()]), logged_lists(log, query, items, places, seed),
-                horizon, epoch_order(lengths, horizon), shifts, rows, scales,
+                horizon, ((0, horizon),), np.array([[each.shifts[-1] for each in now]]),
+                np.array([each.error for each in now]), rows, scales,
             )
         )  # fmt: skip
     return plans
-
-
-def epoch_order(lengths: Floats, horizon: float) -> tuple[tuple[int, float], ...]:
-    """The epochs of the future: the present one first, then those of the log backwards and forwards in turn.
-
-    >>> epoch_order(np.array([10.0, 20.0, 30.0]), 100.0)
-    ((2, 30.0), (1, 20.0), (0, 10.0), (1, 20.0), (2, 20.0))
-    """
-    last = len(lengths) - 1
-    if last == 0:
-        return ((0, horizon),)
-    found, left, at, step = [], horizon, last, -1
-    while left > 1e-9:
-        size = min(max(float(lengths[at]), 1e-6), left)
-        found.append((at, size))
-        left -= size
-        if not 0 <= at + step <= last:
-            step = -step
-        at += step
-    return tuple(found)
 
 
 def query_world(drawn: FittedModel, plan: QueryPlan) -> QueryWorld:
@@ -220,7 +200,7 @@ def query_world(drawn: FittedModel, plan: QueryPlan) -> QueryWorld:
     kept = [
         place
         for place in range(len(breakpoints))
-        if breakpoints[place] < steps and (place == 0 or breakpoints[place] > breakpoints[place - 1])
+        if breakpoints[place] < steps and (place + 1 == len(breakpoints) or breakpoints[place] < breakpoints[place + 1])
     ]
     rows = [values[plan.epochs[place + 1][0]][0] for place in kept]
     # One class of worlds for all, so that a policy is compiled once: without changes, one that never comes.

@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.advice.drift import NO_DRIFT, Drift
 from toplist.advice.priors import priors_of_fit
 from toplist.logs import ClickLog, FittedModel, Prior
 from toplist.logs.id_table import Id
 from toplist.policies import make
 from toplist.ranker import Ranker
+from toplist.ranker.priors import takes_item_priors
 from toplist.support.files import AnyPath, read_json, write_text
 
 FORM = {"format": "toplist.advice.ReadyRanking", "version": 1}
@@ -57,10 +59,9 @@ class ReadyRanking(NamedTuple):
         """
         items = list(self.priors[query])
         features = {item: self.features[item] for item in items} if self.features else None
-        takes_priors = make(self.policy).capabilities().samples != "nothing"
         return Ranker(
             items, self.positions, self.policy, seed, steps=self.steps[query], features=features,
-            priors=self.priors[query] if takes_priors else None,
+            priors=self.priors[query] if takes_item_priors(make(self.policy)) else None,
         )  # fmt: skip
 
     def rankers(self, seed: int = 0) -> dict[Id, Ranker]:
@@ -80,14 +81,19 @@ class ReadyRanking(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Plain values; the settings and items of a query are as the service takes them."""
-        rankings = []
+        rankings, takes_priors = [], takes_item_priors(make(self.policy))
         for query, priors in self.priors.items():
             settings = {"positions": self.positions, "policy": self.policy, "steps": self.steps[query]}
             items = []
             for item, prior in priors.items():
-                entry: dict[str, Any] = {"id": item, "prior": {"mean": prior.mean, "strength": prior.strength}}
+                entry: dict[str, Any] = {"id": item}
+                if takes_priors:
+                    entry["prior"] = {"mean": prior.mean, "strength": prior.strength}
                 items.append(entry | ({"features": self.features[item]} if self.features else {}))
-            rankings.append({"query": query, "settings": settings, "items": items})
+            ranking: dict[str, Any] = {"query": query, "settings": settings, "items": items}
+            if not takes_priors:  # as the service would refuse them, they are not with the items
+                ranking["fitted"] = [list(prior) for prior in priors.values()]
+            rankings.append(ranking)
         return FORM | {"policy": self.policy, "positions": self.positions, "rankings": rankings}
 
     def save(self, path: AnyPath) -> None:
@@ -110,6 +116,7 @@ def make_ready(
     trust: float,
     scale: float,
     features: Any,
+    drift: Drift = NO_DRIFT,
 ) -> ReadyRanking:
     """The ready ranking of all queries of a log.
 
@@ -131,6 +138,8 @@ def make_ready(
         Factor of the priors' means.
     features : dict or None
         Features by item.
+    drift : Drift, optional
+        How the log moved: the priors are those of the present.
 
     Returns
     -------
@@ -142,7 +151,7 @@ def make_ready(
     steps, priors = {}, {}
     for code in fitted.query_codes.tolist():
         query = fitted.queries[code]
-        priors[query] = priors_of_fit(fitted, query, trust, scale=scale)
+        priors[query] = priors_of_fit(fitted, query, trust, scale=scale, drift=drift)
         steps[query] = max(1, round(horizon * float(traffic[code])))
     rows = {} if features is None else {item: list(map(float, row)) for item, row in features.items()}
     return ReadyRanking(policy, positions, steps, priors, rows)
@@ -171,9 +180,8 @@ def read_ready(path: AnyPath) -> ReadyRanking:
     steps: dict[Id, int] = {}
     features: dict[Id, list[float]] = {}
     for each in found["rankings"]:
-        priors[each["query"]] = {
-            item["id"]: Prior(item["prior"]["mean"], item["prior"]["strength"]) for item in each["items"]
-        }
+        fitted = each.get("fitted") or [(item["prior"]["mean"], item["prior"]["strength"]) for item in each["items"]]
+        priors[each["query"]] = {item["id"]: Prior(*prior) for item, prior in zip(each["items"], fitted, strict=True)}
         steps[each["query"]] = each["settings"]["steps"]
         features |= {item["id"]: item["features"] for item in each["items"] if "features" in item}
     return ReadyRanking(found["policy"], found["positions"], steps, priors, features)

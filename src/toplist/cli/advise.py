@@ -23,8 +23,8 @@ EXAMPLES = """examples:
   toplist advise log.parquet --positions 5 --policies dcm-ts,cascade-ts --features items.csv
 
 The answer is to switch, to stay, or that the log cannot tell. With --out, the
-fits that weigh the click models are kept: after an interruption the same command
-does not repeat them.
+fits that weigh the click models are kept, and what policies have earned on them:
+after an interruption the same command does not repeat these.
 """
 
 
@@ -47,7 +47,8 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--features", metavar="FILE",
-        help="features of the items: CSV with a header, the id first, or JSON as {\"item\": [0.5, 1]}",
+        help="features of items, for policies that learn from them: CSV with a header, whose first column is the item, "
+        "or a JSON object from items to rows of numbers",
     )  # fmt: skip
     parser.add_argument(
         "--trust", type=float, default=1.0, metavar="SHARE",
@@ -70,7 +71,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--threads", type=whole_number, metavar="N", help="number of threads (default: one per core)")
     group = parser.add_argument_group("output (paths are checked before the log is read)")
-    group.add_argument("--out", dest="results", metavar="FOLDER", help="keep the fits of the comparison in this folder")
+    group.add_argument("--out", dest="results", metavar="FOLDER", help="keep fits and plays in this folder")
     group.add_argument("--ready", metavar="FILE", help="write the ready ranking: settings, items and priors, as JSON")
     group.add_argument("--html", metavar="FILE", help="write everything to one HTML page with pictures")
     group.add_argument("--json", metavar="FILE", help="write all figures as JSON; - prints them instead of the text")
@@ -82,6 +83,7 @@ def run(arguments: Namespace) -> int:
     check_flags(arguments)
     from toplist.advice import advise
     from toplist.logs.arrow import arrow
+    from toplist.training.feature_file import read_features
 
     arrow.lib.enable_signal_handlers(False)  # those of Arrow end the process
     with FitProgressBar(sys.stderr, shown=not arguments.quiet) as bar:
@@ -182,24 +184,3 @@ def policy_names(text: str) -> list[str]:
         else:
             name += letter
     return [each.strip() for each in [*found, name] if each.strip()]
-
-
-def read_features(path: str) -> dict[Any, list[float]]:
-    """Features by item, from CSV or JSON; an id of digits stands for the number and for the text."""
-    import csv
-    import json
-    from pathlib import Path
-
-    from toplist.core.problem import refuse
-
-    text = Path(path).read_text(encoding="utf-8")
-    try:
-        if text.lstrip().startswith("{"):
-            rows = {str(item): [float(each) for each in row] for item, row in json.loads(text).items()}
-        else:
-            lines = [line for line in csv.reader(text.splitlines()) if line]
-            rows = {item: [float(each) for each in row] for item, *row in lines[1:]}
-    except (TypeError, ValueError) as problem:
-        accepted = 'CSV with a header and the id first, or JSON as {"item": [0.5, 1]}'
-        raise refuse("The file of features", path, accepted, f"it cannot be read: {problem}") from problem
-    return rows | {int(item): row for item, row in rows.items() if item.isdecimal()}

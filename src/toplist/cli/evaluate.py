@@ -24,8 +24,9 @@ EXAMPLES = """examples:
   toplist evaluate slates.csv --policy log            the columns of a target in the log itself
   toplist evaluate log.parquet --position-bias        how much less each position is examined
 
-The policy is a ranker that Ranker.save has written, as it was then. What the log
-cannot answer is refused with the reason, and the other estimates are printed.
+The policy is a ranker that Ranker.save has written, or a folder of toplist train
+with one for each query, as it was then. What the log cannot answer is refused with
+the reason, and the other estimates are printed.
 """
 
 
@@ -37,7 +38,8 @@ def add_parser(commands: Any) -> None:
     add_reading(parser)
     parser.add_argument(
         "--policy", metavar="FILE",
-        help="saved ranker to judge; log for the columns target_propensity and target_marginal of the log",
+        help="saved ranker to judge, or folder of toplist train; log for the columns target_propensity and "
+        "target_marginal of the log",
     )  # fmt: skip
     parser.add_argument(
         "--logged-by", metavar="FILE",
@@ -97,12 +99,15 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Read the log, estimate, and print or write the result."""
+    import os
+
     check_flags(arguments)
     from toplist.evaluation import evaluate, position_bias
     from toplist.logs import read_log
     from toplist.logs.arrow import arrow
     from toplist.support.interrupts import delayed_interrupt
     from toplist.support.progress_bar import ShareBar
+    from toplist.training.trained_rankers import load_trained
 
     arrow.lib.enable_signal_handlers(False)  # those of Arrow end the process
     with delayed_interrupt() as check, ShareBar(sys.stderr, not arguments.quiet) as bar:
@@ -114,8 +119,9 @@ def run(arguments: Namespace) -> int:
         log = read_log(arguments.log, **reading_options(arguments), progress=report)
     found = None
     if arguments.policy is not None:
+        policy = load_trained(arguments.policy) if os.path.isdir(arguments.policy) else arguments.policy
         found = evaluate(
-            log, arguments.policy, arguments.estimator, interval=arguments.interval, level=arguments.level,
+            log, policy, arguments.estimator, interval=arguments.interval, level=arguments.level,
             logged_by=arguments.logged_by, by=arguments.by, clip=arguments.clip, model=arguments.model,
             learning=arguments.learning, uniform=arguments.uniform, draws=arguments.draws,
             resamples=arguments.resamples, seed=arguments.seed,

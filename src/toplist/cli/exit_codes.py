@@ -10,6 +10,7 @@ from enum import IntEnum
 from pathlib import Path
 
 REPORT = "this should not happen; run it again with --traceback, and report what that prints"
+KEEPING = {"resume": "--resume", "results": "--out"}  # where a command keeps its work, and by which flag
 
 
 class Exit(IntEnum):
@@ -95,8 +96,8 @@ def _interrupted(arguments: Namespace) -> str:
     """The message after Ctrl-C: whether results are kept, and where."""
     named = getattr(arguments, "resume", None) or getattr(arguments, "results", None)
     if named is None:
-        can_resume = hasattr(arguments, "resume")
-        advice = ", and nothing was kept; with --resume the same command could go on" if can_resume else ""
+        flag = next((flag for name, flag in KEEPING.items() if hasattr(arguments, name)), None)
+        advice = f", and nothing was kept; with {flag} the same command could go on" if flag else ""
         return f"interrupted{advice}."
     kept = Path(named)
     if any(kept.iterdir()) if kept.is_dir() else kept.exists():

@@ -279,4 +279,4 @@ def policy_text(policy: Any) -> str:
         return "the target of the log" if policy == "log" else policy
     if isinstance(policy, Ranker):
         return repr(policy).strip("<>")
-    return type(policy).__name__
+    return f"{len(policy):,} rankers" if isinstance(policy, Mapping) else type(policy).__name__

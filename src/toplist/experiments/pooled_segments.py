@@ -31,6 +31,8 @@ class SegmentStudy(NamedTuple):
         The policy.
     pool_strength : float or None
         Looks that the mean over segments is worth in a new one; None: learned.
+    features : int
+        Number of features whose weights decide attraction, and differ between segments instead; 0 for none.
     """
 
     items: int = 30
@@ -42,6 +44,7 @@ class SegmentStudy(NamedTuple):
     rate: float = 0.1
     policy: str = "dcm-ts"
     pool_strength: float | None = None
+    features: int = 0
 
 
 class Visitors(NamedTuple):
@@ -50,6 +53,7 @@ class Visitors(NamedTuple):
     segment: Ints
     attracted: Bools  # (lists, items)
     leaves: Bools  # (lists, positions)
+    rows: Floats  # (items, features)
 
     def clicks(self, number: int, shown: list[int]) -> list[int]:
         """Positions that a visitor clicks in a list: every attractive item, until they leave."""
@@ -65,12 +69,18 @@ class Visitors(NamedTuple):
 def draw_visitors(study: SegmentStudy, rng: np.random.Generator) -> Visitors:
     """Visitors of both phases; before the division, they come from all segments, too."""
     lists = study.before + study.after
-    odds = math.log(study.rate / (1.0 - study.rate)) + 0.7 * rng.normal(size=study.items)
-    odds = odds + study.differ * rng.normal(size=(study.segments, study.items))
+    rows: Floats = np.zeros((study.items, 0))
+    if study.features:  # an item is a mixture of topics
+        rows = rng.dirichlet(np.full(study.features, 0.5), study.items)
+    size = study.features or study.items
+    odds = math.log(study.rate / (1.0 - study.rate)) + 0.7 * rng.normal(size=size)
+    odds = odds + study.differ * rng.normal(size=(study.segments, size))
     attraction: Floats = 1.0 / (1.0 + np.exp(-odds))
+    if study.features:
+        attraction = attraction @ rows.T
     segment = rng.integers(study.segments, size=lists)
     attracted = rng.random((lists, study.items)) < attraction[segment]
-    return Visitors(segment, attracted, rng.random((lists, study.positions)) < LEAVES)
+    return Visitors(segment, attracted, rng.random((lists, study.positions)) < LEAVES, rows)
 
 
 def play_run(study: SegmentStudy, pool: str, seed: int, compiled: bool = True) -> dict[str, float]:
@@ -97,7 +107,7 @@ def play_run(study: SegmentStudy, pool: str, seed: int, compiled: bool = True) -
     for divided in (False, True):
         rankers = Rankers(
             range(study.items), study.positions, study.policy, seed, pool=pool, pool_strength=study.pool_strength,
-            name="page", compiled=compiled,
+            name="page", compiled=compiled, features=visitors.rows if study.features else None,
         )  # fmt: skip
         clicked = 0
         for number in range(study.before + study.after):

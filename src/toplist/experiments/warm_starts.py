@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +43,8 @@ WORTHLESS = Prior(0.0, STRENGTH)
 BEST, OTHERS = 0.3, 0.15
 WITHIN = 4000  # lists in which items that are thought worthless overtake, for all of POLICIES
 OVERTAKING = 5  # times as many runs
+# Divided rankings, of items alone and with features, which need fewer lists.
+SEGMENTED = (SegmentStudy(), SegmentStudy(before=3000, after=6000, policy="dcm-lin-ucb", features=8))
 
 
 def prior_kinds(attraction: Floats, positions: int) -> dict[str, list[Prior]]:
@@ -182,13 +185,14 @@ def regret_table(results: dict[str, Result], at: Sequence[int] = (1000, 5000, ST
 
 def segments_table(runs: int, seed: int) -> str:
     """What a division into segments does to the click-through, by how much they differ."""
-    rows = [["segments", "begin with the pool", "with its strength stated, 100 looks", "begin from nothing"]]
-    for name, differ in (("equal", 0.0), ("different", 0.7), ("very different", 1.5)):
+    rows = [["policy", "segments", "begin with the pool", "with its strength stated, 100 looks", "begin from nothing"]]
+    kinds = ("equal", 0.0), ("different", 0.7), ("very different", 1.5)
+    for study, (name, differ) in product(SEGMENTED, kinds):
         cells = []
         for pool, strength in (("prior", None), ("prior", 100.0), ("none", None)):
-            effect = division_effect(SegmentStudy(differ=differ, pool_strength=strength), pool, runs, seed)
+            effect = division_effect(study._replace(differ=differ, pool_strength=strength), pool, runs, seed)
             cells.append(f"{effect.mean:+.1%} ({effect.low:+.1%} to {effect.high:+.1%})")
-        rows.append([name, *cells])
+        rows.append([f"`{study.policy}`", name, *cells])
     return markdown(rows)
 
 

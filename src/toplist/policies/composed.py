@@ -91,6 +91,10 @@ class Policy(_PolicyParts):
             )
         return self.memory.begin_from(problem, mean, precision)
 
+    def add_sums(self, belief: Any, gram: Floats, total: Floats) -> None:
+        """Let the memory count observations of others."""
+        self.memory.add_sums(belief, gram, total)
+
     def scratch(self, problem: Problem) -> ComposedCache:
         """Scratch arrays of the arrangement, and the index's cache."""
         return ComposedCache(self.arrangement.scratch(problem), self.scoring.scratch(problem))

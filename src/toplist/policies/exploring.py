@@ -76,6 +76,14 @@ class Exploring(NamedTuple):
         """The policy's belief."""
         return self.policy.begin(problem)
 
+    def begin_from(self, problem: Problem, mean: Floats, precision: Floats) -> Any:
+        """The policy's belief of a prior of its weights."""
+        return self.policy.begin_from(problem, mean, precision)
+
+    def add_sums(self, belief: Any, gram: Floats, total: Floats) -> None:
+        """Let the policy count observations of others."""
+        self.policy.add_sums(belief, gram, total)
+
     def scratch(self, problem: Problem) -> ExploringCache:
         """Scratch space for one list."""
         pairs = np.zeros(problem.positions, dtype=np.int64)

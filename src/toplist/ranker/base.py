@@ -20,9 +20,12 @@ from toplist.ranker.learner import Learner
 from toplist.ranker.open_lists import ForeignSlate, OpenLists
 from toplist.ranker.options import Options
 from toplist.ranker.own_counts import OwnCounts
+from toplist.ranker.own_sums import Own, OwnSums
 from toplist.ranker.pool import Pool
+from toplist.ranker.priors import adds_up
 from toplist.ranker.read_write_lock import ReadWriteLock
 from toplist.ranker.shown import Identity, Shown
+from toplist.ranker.weights_pool import AnyPool, WeightsPool
 from toplist.support.tables import Table, count_text
 
 
@@ -53,7 +56,7 @@ class RankerBase:
         self._open_lists = OpenLists(options.open_slates)
         self._no_pins = np.full(options.positions, -1, dtype=np.int64)
         self._learned = 0
-        self._own: OwnCounts | None = None  # what was learned without priors, if somebody asks for it
+        self._own: Own | None = None  # what was learned without priors, if somebody asks for it
         self._change_log = ChangeLog()
         self._lock = self._lock_class()
         self._features = features
@@ -70,15 +73,23 @@ class RankerBase:
             instead = "; of weights, it may take prior_weights" if self._capabilities.needs_features else ""
             self._refuse("takes no prior", f"leave {given} out{instead}")
 
+    def _check_takes_first_priors(self) -> None:
+        """Refuse priors of the first items; features of visitors say nothing without their items."""
+        if not (self._capabilities.needs_features and adds_up(self.policy) and self._features.person == 0):
+            self._check_takes_prior("priors")
+
     def _keep_own_counts(self) -> None:
         """Count from now on what is learned itself, without priors; it is a part of the state."""
-        self._own = OwnCounts(self._items.capacity)
+        by_features = self._capabilities.needs_features
+        self._own = OwnSums(self._features.total) if by_features else OwnCounts(self._items.capacity)
 
-    def _add_to_pool(self, pool: Pool, is_key: bool) -> None:
+    def _add_to_pool(self, pool: AnyPool, is_key: bool) -> None:
         """Add what was learned since `_keep_own_counts` to a pool; without a key, it tells of everybody."""
-        if self._own is not None:
-            with self._lock.reading:
+        with self._lock.reading:
+            if isinstance(self._own, OwnCounts) and isinstance(pool, Pool):
                 pool.add(self._items.names, self._own, is_key)
+            elif isinstance(self._own, OwnSums) and isinstance(pool, WeightsPool):
+                pool.add(self._own, self._features.divisors(), is_key)
 
     def _check_own(self, shown: Any) -> None:
         """Refuse anything but a list of this ranker."""

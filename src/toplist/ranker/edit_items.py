@@ -15,8 +15,9 @@ from toplist.ranker import explanations
 from toplist.ranker.base import RankerBase
 from toplist.ranker.features import feature_rows
 from toplist.ranker.item_slots import refuse_unused_values
-from toplist.ranker.pool import LARGEST_STRENGTH, POOLED_ODDS
-from toplist.ranker.priors import Priors, capped_priors, checked_priors, checked_weights
+from toplist.ranker.pool import LARGEST_STRENGTH, POOLED_ODDS, Pool
+from toplist.ranker.priors import Priors, capped_priors, checked_priors, checked_weights, sums_of_priors
+from toplist.ranker.weights_pool import AnyPool
 
 
 class EditableRanker(RankerBase):
@@ -92,8 +93,15 @@ class EditableRanker(RankerBase):
             self._refuse("learns about each item separately, not from features", "give priors={item: (mean, strength)}")
         self._learner.begin_from(*checked_weights(given, self._features.divisors()))
 
-    def _begin_pooled(self, known: Mapping[ItemId, Prior], pooled: Mapping[ItemId, Prior]) -> None:
-        """Begin anew, with what other rankers know of some items; only before the first list."""
+    def _begin_pooled(self, pool: AnyPool, strength: float, known: Mapping[ItemId, Prior]) -> None:
+        """Begin anew, with what other rankers know; only before the first list. `known` are the priors of items."""
+        if isinstance(pool, Pool):
+            self._begin_with_priors(known, pool.priors(strength, known))
+        else:
+            self._learner.add_sums(*pool.sums_for_new_key(strength, self._features.divisors()))
+
+    def _begin_with_priors(self, known: Mapping[ItemId, Prior], pooled: Mapping[ItemId, Prior]) -> None:
+        """Begin anew, with the priors of a pool in place of those known apart from it."""
         names = self._items.all_names()
         means, strengths = self._first_priors(names, known)
         others = np.array([item not in pooled for item in names], dtype=bool)
@@ -108,7 +116,11 @@ class EditableRanker(RankerBase):
     def _set_first_priors(self, names: Sequence[ItemId], priors: Mapping[ItemId, Prior]) -> None:
         """Set the priors of the first items."""
         means, strengths = self._first_priors(names, priors)
-        if strengths.any():
+        if not strengths.any():
+            return
+        if self._capabilities.needs_features:
+            self._learner.add_sums(*sums_of_priors(self._features.rows[: len(names)], means, strengths))
+        else:
             self._learner.sample_first(means, strengths)
 
     def _first_priors(self, names: Sequence[ItemId], priors: Mapping[ItemId, Prior]) -> tuple[Floats, Floats]:

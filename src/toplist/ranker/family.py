@@ -15,9 +15,9 @@ from toplist.core.protocols import Capabilities
 from toplist.policies.by_name import make
 from toplist.ranker.edit_items import one_or_several
 from toplist.ranker.features import feature_rows
-from toplist.ranker.pool import Pool
-from toplist.ranker.priors import Priors, checked_priors
+from toplist.ranker.priors import Priors, adds_up, checked_priors
 from toplist.ranker.ranker import Ranker
+from toplist.ranker.weights_pool import AnyPool, empty_pool
 from toplist.support.catalogue import part_text
 
 POOLS = ("none", "prior")
@@ -45,7 +45,7 @@ class RankerFamily:
         made = make(policy)
         if pool not in POOLS:
             raise refuse("pool", pool, " or ".join(map(repr, POOLS)), "say what a new key begins with")
-        if pool == "prior" and (reason := pool_refusal(made.capabilities())) is not None:
+        if pool == "prior" and (reason := pool_refusal(made)) is not None:
             title = policy if isinstance(policy, str) else part_text(made)
             raise InvalidInput(f"The policy {title} cannot pool keys, since it {reason}; give pool='none'.")
         if pool_strength is not None:
@@ -120,12 +120,12 @@ class RankerFamily:
         with self._lock:
             return self._strength(self._pool())
 
-    def _strength(self, pool: Pool) -> float:
+    def _strength(self, pool: AnyPool) -> float:
         return pool.strength() if self.pool_strength is None else self.pool_strength
 
-    def _pool(self) -> Pool:
+    def _pool(self) -> AnyPool:
         """What all keys have learned."""
-        pool = Pool()
+        pool = empty_pool(self._template.capabilities.needs_features)
         for key, ranker in self._rankers.items():
             ranker._add_to_pool(pool, is_key=key is not None)
         return pool
@@ -142,7 +142,7 @@ class RankerFamily:
         if self.pool == "prior":
             pool = self._pool()
             if pool.looks:
-                ranker._begin_pooled(self._priors, pool.priors(self._strength(pool), self._priors))
+                ranker._begin_pooled(pool, self._strength(pool), self._priors)
             ranker._keep_own_counts()
         return ranker
 
@@ -234,13 +234,14 @@ class RankerFamily:
         return [self._template, *self._rankers.values()]
 
 
-def pool_refusal(can: Capabilities) -> str | None:
+def pool_refusal(policy: Any) -> str | None:
     """Why rankers of a policy cannot begin with what others have learned; None if they can."""
+    can: Capabilities = policy.capabilities()
+    if can.forgets:
+        return "forgets, but what is pooled is kept for ever"
     if can.needs_features:
-        return "learns from features"
-    if can.samples == "nothing":
-        return "takes no priors of items"
-    return "forgets, but what is pooled is kept for ever" if can.forgets else None
+        return None if adds_up(policy) else "learns more from the past than sums over features, which could be added up"
+    return "takes no priors of items" if can.samples == "nothing" else None
 
 
 def key_seed(seed: int, key: Key) -> int:

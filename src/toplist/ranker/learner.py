@@ -155,9 +155,16 @@ class Learner:
 
     def sample_first(self, means: Floats, strengths: Floats) -> None:
         """Do so for the first slots, each with a mean and a strength."""
-        given = self.policy, self.belief, self._sampled_places, means, strengths, self.empty_slate()
         is_long = self.compiled and len(means) >= MACHINE_CODE
-        (direct(sample_all_compiled, *given) if is_long else plain(sample_all_compiled))(*given)
+        run = self.compile_samples() if is_long else plain(sample_all_compiled)
+        run(self.policy, self.belief, self._sampled_places, means, strengths, self.empty_slate())
+
+    def compile_samples(self) -> Any:
+        """The machine code that `sample_first` uses for many items, compiled if it is not yet."""
+        nothing = np.zeros(0)
+        return direct(
+            sample_all_compiled, self.policy, self.belief, self._sampled_places, nothing, nothing, self.empty_slate()
+        )
 
     def begin(self) -> None:
         """Forget everything; only before the first list, since caches are kept."""
@@ -171,6 +178,10 @@ class Learner:
                 f"prior_weights out."
             )
         self.belief = self.policy.begin_from(self.problem, mean, precision)
+
+    def add_sums(self, gram: Floats, total: Floats) -> None:
+        """Count observations of others, by their sums of x x' and of value x; only before the first list."""
+        self.policy.add_sums(self.belief, gram, total)
 
     @property
     def _sampled_places(self) -> int:

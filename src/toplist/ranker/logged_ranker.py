@@ -22,11 +22,11 @@ from toplist.ranker.learned_state import LearnedState, fill_belief, shape_of
 from toplist.ranker.logged_lists import LoggedListRanker
 from toplist.ranker.open_lists import OpenLists, OpenListsState
 from toplist.ranker.options import Options
-from toplist.ranker.own_counts import OwnCounts
-from toplist.ranker.pool import Pool
+from toplist.ranker.own_sums import own_of
 from toplist.ranker.shown import Identity
 from toplist.ranker.size import BYTES_PER_LEARNER, BYTES_PER_OPEN_LIST, BYTES_PER_SLOT, used
 from toplist.ranker.snapshot import FORMAT, State
+from toplist.ranker.weights_pool import AnyPool
 
 NO_LIMIT = 1 << 62  # for open_slates
 
@@ -63,33 +63,39 @@ class LoggedRanker(LoggedListRanker):
         learner = self._learner
         arrays = used((learner.belief, learner.caches, self._features.rows, self._slate))
         if self._own is not None:
-            arrays += used((self._own.looks, self._own.clicks))
+            arrays += used(tuple(self._own.arrays().values()))
         slots, opened = BYTES_PER_SLOT * self._items.capacity, BYTES_PER_OPEN_LIST * len(self._open_lists)
         return arrays + slots + opened + BYTES_PER_LEARNER
 
-    def begin_pooled(self, known: Mapping[ItemId, Prior], pooled: Mapping[ItemId, Prior]) -> None:
-        """Begin with what other rankers know of some items; only before the first list.
+    def begin_pooled(self, pool: AnyPool, strength: float, known: Mapping[ItemId, Prior]) -> None:
+        """Begin with what other rankers know; only before the first list.
 
         Parameters
         ----------
+        pool : Pool or WeightsPool
+            What they know. Priors of items count up to 10,000 looks, and less for items that are thought bad.
+        strength : float
+            How alike the rankers are, in looks.
         known : mapping of str or int to Prior
             The priors that items have apart from that.
-        pooled : mapping of str or int to Prior
-            The priors of a `Pool`, in place of these; they count up to 10,000 looks, and less for items that are
-            thought bad.
         """
-        self._begin_pooled(known, pooled)
+        self._begin_pooled(pool, strength, known)
+
+    def compile_priors(self) -> None:
+        """Compile what sets the priors of many items, so that no later ranker of this policy has to."""
+        if self._capabilities.samples != "nothing":
+            self._learner.compile_samples()
 
     def keep_own_counts(self) -> None:
         """Count from now on what is learned itself, without priors; it is a part of the state."""
         self._keep_own_counts()
 
-    def add_to_pool(self, pool: Pool, is_key: bool) -> None:
+    def add_to_pool(self, pool: AnyPool, is_key: bool) -> None:
         """Add what was learned since `keep_own_counts` to a pool.
 
         Parameters
         ----------
-        pool : Pool
+        pool : Pool or WeightsPool
             Sums over rankers.
         is_key : bool
             Whether the ranker is that of one key; else it tells of everybody.
@@ -277,5 +283,5 @@ class LoggedRanker(LoggedListRanker):
         lists = OpenListsState(header["made"], opened, (), ((0, "log"),))
         self._open_lists = OpenLists.from_state(options.open_slates, lists)
         self._learned = header["learned"]
-        self._own = OwnCounts.of(arrays)
+        self._own = own_of(arrays)
         self._change_log = ChangeLog(header["changes"], header["noted"])

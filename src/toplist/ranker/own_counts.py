@@ -40,6 +40,10 @@ class OwnCounts:
         more = np.zeros(capacity - len(self.looks))
         self.looks, self.clicks = np.append(self.looks, more), np.append(self.clicks, more)
 
+    def fits(self, items: int, features: int) -> bool:
+        """Whether it is that of a ranker of this size."""
+        return self.looks.shape == self.clicks.shape == (items,)
+
     def arrays(self) -> dict[str, Any]:
         """What must be saved."""
         return {"own.looks": self.looks, "own.clicks": self.clicks}

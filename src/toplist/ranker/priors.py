@@ -12,6 +12,7 @@ from toplist.core.item_id import ItemId, plain_id
 from toplist.core.prior import Prior
 from toplist.core.problem import number, refuse
 from toplist.core.slate import Floats
+from toplist.policies.by_name import make
 
 MOST_STRENGTH = 100.0  # looks that a prior stands for, at most
 MOST_ODDS = 5.0  # that a prior may set against an item being as good as the K-th best
@@ -145,3 +146,42 @@ def _finite(what: str, given: Any, accepted: str) -> Floats:
     if not np.isfinite(array).all():
         raise refuse(what, given, accepted, "one of them is not finite")
     return array
+
+
+def adds_up(policy: Any) -> bool:
+    """Whether a policy over features may begin with sums of observations: it has a memory that can add them."""
+    inner = make(getattr(policy, "policy", policy))  # of a policy that explores, which may name it
+    return hasattr(getattr(inner, "memory", None), "add_sums")
+
+
+def takes_item_priors(policy: Any) -> bool:
+    """Whether a new ranker of a policy may have priors of items: it counts them, or learns from their features."""
+    return policy.capabilities().samples != "nothing" or adds_up(policy)
+
+
+def sums_of_priors(rows: Floats, means: Floats, strengths: Floats) -> tuple[Floats, Floats]:
+    """Priors of items as sums of observations of their features, for policies over features.
+
+    Parameters
+    ----------
+    rows : ndarray of float, shape (items, d)
+        Features of the items.
+    means, strengths : ndarray of float
+        Priors of the items.
+
+    Returns
+    -------
+    tuple of ndarray of float
+        The sums of x x' and of value x. Many items share few weights: if each counted with its whole strength, the rate
+        of each would be known much better than its prior says. So d items' worth of looks are divided among all.
+
+    Examples
+    --------
+    >>> gram, total = sums_of_priors(np.ones((4, 1)), np.full(4, 0.2), np.full(4, 10.0))
+    >>> gram.tolist(), total.tolist()
+    ([[10.0]], [2.0])
+    """
+    used = strengths > 0.0
+    share = min(1.0, rows.shape[1] / max(int(used.sum()), 1))
+    weighted = rows[used] * (share * strengths[used])[:, None]
+    return weighted.T @ rows[used], weighted.T @ means[used]

@@ -58,7 +58,8 @@ class Ranker(LogLearningRanker):
         Thompson sampling draws their score between 0 and 1.
     priors : mapping of str or int to Prior or (float, float), optional
         Mean and strength of the prior of single items, a warm start; the others have that of the ranker. Strengths
-        count up to 100, and less for items that are thought bad: see `Prior`.
+        count up to 100, and less for items that are thought bad: see `Prior`. For policies that learn from features,
+        they become a prior of the weights, of the first items only.
     prior_weights : (array_like, float or array_like), optional
         For policies that learn from features: mean of the weights before the first list, and their precision, a number,
         one per feature, or a matrix. The features are those that the policy joins, in the units in which they are
@@ -133,7 +134,7 @@ class Ranker(LogLearningRanker):
         if prior_weights is not None:
             self._set_weights(prior_weights)
         if any(prior.strength > 0.0 for prior in known_priors.values()):
-            self._check_takes_prior("priors")
+            self._check_takes_first_priors()
         self._set_first_priors(names, known_priors)
 
     # Lists ------------------------------------------------------------------------------------------------------------

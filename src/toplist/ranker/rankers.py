@@ -23,8 +23,8 @@ class Rankers(RankerFamily):
     """Rankers of the same items, one per key: a query, a kind of visitors, a page. Each is made when it is first used.
 
     A new key does not start cold: with `pool="prior"`, its ranker begins with a prior for each item, the item's mean
-    over all keys. How strong the prior is follows from how much keys differ (empirical Bayes), or is stated. Lists
-    under the key None are of everybody: they tell about the mean, not about differences.
+    over all keys, or for the weights of features. How strong the prior is follows from how much keys differ (empirical
+    Bayes), or is stated. Lists under the key None are of everybody: they tell about the mean, not about differences.
 
     Methods with a key are those of its `Ranker`; changes of the items are made for all keys. Any number of threads may
     use a family.
@@ -42,7 +42,7 @@ class Rankers(RankerFamily):
     pool : {"prior", "none"}, default "prior"
         Whether a new key begins with what the others have learned, or from nothing.
     pool_strength : float, optional
-        Number of looks that the mean over all keys is worth in a new key; learned by default.
+        Number of looks at an item that the mean over all keys is worth in a new key; learned by default.
     features : mapping or array_like, optional
         A row of numbers per item, as in `Ranker`.
     priors : mapping of str or int to Prior or (float, float), optional
@@ -56,7 +56,7 @@ class Rankers(RankerFamily):
     ------
     InvalidInput
         If an argument cannot be used, or the policy does not fit it: pooling needs a policy that counts clicks per item
-        and forgets nothing.
+        or learns by ridge regression, and forgets nothing.
 
     See Also
     --------

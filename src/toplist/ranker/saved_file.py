@@ -17,7 +17,7 @@ from toplist.ranker.features import Features
 from toplist.ranker.item_slots import ItemSlots, ItemSlotsState
 from toplist.ranker.open_lists import OpenLists, OpenListsState
 from toplist.ranker.options import Options
-from toplist.ranker.own_counts import OwnCounts
+from toplist.ranker.own_sums import Own, own_of
 from toplist.ranker.shown import Identity
 from toplist.support.files import AnyPath, read_arrays, write_arrays
 from toplist.support.part_json import as_plain, from_plain
@@ -40,7 +40,7 @@ class SavedRanker(NamedTuple):
     learned: int
     features: Features
     changes: ChangeLog
-    own: OwnCounts | None = None
+    own: Own | None = None
 
 
 def pack(state: SavedRanker) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -129,9 +129,10 @@ def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, An
         or not all(0 <= number < lists.made for number in (*opened, *given_up))
     ):
         raise ValueError("its parts do not fit together")
-    own = OwnCounts.of(arrays)
-    if own is not None and not own.looks.shape == own.clicks.shape == (len(names),):
-        raise ValueError("its own counts are not one per item")
+    features = _unpack_features(header["features"], arrays["features"], len(names))
+    own = own_of(arrays)
+    if own is not None and not own.fits(len(names), features.total):
+        raise ValueError("its own counts are not one per item, or not one per feature")
     return SavedRanker(
         Identity(*header["identity"]),
         _checked_policy(path, header["policy"], policy),
@@ -142,7 +143,7 @@ def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, An
         ItemSlots.from_state(items),
         OpenLists.from_state(options.open_slates, lists),
         header["learned"],
-        _unpack_features(header["features"], arrays["features"], len(names)),
+        features,
         ChangeLog(header["changes"], header["changes_noted"]),
         own,
     )

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from toplist.core.problem import InvalidInput
+from toplist.core.problem import InvalidInput, refuse
 from toplist.logs.id_table import Id
 from toplist.ranker import Ranker
 from toplist.support.files import AnyPath, Unwritable, read_json, slug, write_text
@@ -121,6 +121,38 @@ class RankerFolder:
     def _write_facts(self) -> None:
         facts = FORM | {"settings": self._settings, "unfinished": self.unfinished}
         write_text(self.path / FACTS, "The settings of the training", json.dumps(facts, indent=1) + "\n")
+
+
+def load_trained(path: AnyPath) -> dict[Id, Ranker] | Ranker:
+    """The rankers of a folder that `toplist train` has written.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The folder.
+
+    Returns
+    -------
+    dict or Ranker
+        Rankers by query, or the one of all queries together.
+
+    Raises
+    ------
+    InvalidInput
+        If the folder is none of these, or its training was not finished.
+    """
+    folder = Path(path)
+    if not (folder / FACTS).exists():
+        raise refuse(
+            "The folder of rankers", str(path), "one that toplist train has written", "or name a ranker's file"
+        )
+    kept = read_json(folder / FACTS, FORM, ("settings", "unfinished"))
+    if kept["unfinished"] is not None:
+        raise InvalidInput(f"The training in {path} was interrupted; finish it with the same toplist train.")
+    files = RankerFolder(path, kept["settings"]).files
+    if list(files) == [None]:
+        return Ranker.load(folder / files[None].file)
+    return {query: Ranker.load(folder / each.file) for query, each in files.items() if query is not None}
 
 
 class TrainedRankers(Mapping[Any, Ranker]):

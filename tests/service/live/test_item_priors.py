@@ -105,11 +105,34 @@ def test_a_prior_can_be_taken_by_later_policies(tmp_path: Path) -> None:
     run(play())
 
 
-@pytest.mark.parametrize(("policy", "why"), [(BY_FEATURES, "it learns from features"), (ELIMINATION, "does not count")])
-def test_policies_without_priors_refuse_them(policy: str, why: str, tmp_path: Path) -> None:
+def test_priors_of_items_with_features_are_a_prior_of_the_weights(tmp_path: Path) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
-            await front(service, policy, count=4)
+            await front(service, BY_FEATURES, count=4)
+            put = [Item(id=item.id, prior=prior(0.4, 50)) for item in items(4, BY_FEATURES)]
+            await service.items.put("front", put)
+            await shown(service)
+            found = await examined(service)
+            assert max(mean for _, mean in found.values()) > 0.1
+            assert all(looks == 0.0 for looks, _ in found.values())  # nobody has seen them yet
+            # An item that comes later tells learners nothing that have begun.
+            (later,) = items(1, BY_FEATURES, 9)
+            await service.items.put("front", [Item(id=later.id, features=later.features, prior=prior(0.9, 50))])
+            await shown(service)
+            assert (await examined(service))["item-0"] == found["item-0"]
+            assert check(tmp_path / "db", await service.beliefs()) == []
+
+    run(play())
+
+
+@pytest.mark.parametrize(
+    ("policy", "why", "more"),
+    [(BY_FEATURES, "it learns from features", {"person": 2}), (ELIMINATION, "does not count", {})],
+)
+def test_policies_without_priors_refuse_them(policy: str, why: str, more: dict[str, Any], tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service, policy, count=4, **more)
             (item,) = items(1, policy, 9)
             with pytest.raises(Refused, match=f"takes no priors of items, since.*{why}") as refused:
                 await service.items.put("front", [Item(id=item.id, features=item.features, prior=prior(0.4, 10))])

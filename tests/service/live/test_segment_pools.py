@@ -174,10 +174,50 @@ def test_a_pool_can_be_asked_for_later(tmp_path: Path) -> None:
     run(play())
 
 
+def test_weights_of_features_are_pooled(tmp_path: Path) -> None:
+    async def play() -> None:
+        service = Service(tmp_path / "db", Clock())
+        await service.start()
+        await front(service, BY_FEATURES, count=6, pool="prior")
+        await teach(service, None, 60)
+        await teach(service, "first", 10)
+        await shown(service, segment="new")
+        assert await kinds(service) == ["learner", "pool", "learner", "learner"]
+        everybody, begun = await known(service, None), await known(service, "new")
+        for item, (_, mean) in everybody.items():
+            assert begun[item] == (0.0, pytest.approx(mean, abs=0.1))
+        assert max(mean for _, mean in begun.values()) > 0.3
+        await teach(service, "new", 5)
+        assert check(tmp_path / "db", await service.beliefs()) == []
+        await killed(service)
+        async with at_work(tmp_path / "db") as again:
+            await shown(again, segment="newest")
+            assert max(mean for _, mean in (await known(again, "newest")).values()) > 0.3
+            assert check(tmp_path / "db", await again.beliefs()) == []
+            # Another policy counts items, for which sums over features say nothing; the next pool is of its kind.
+            await again.rankings.change("front", RankingChange(policy=POLICY))
+            await shown(again, segment="other")
+            assert check(tmp_path / "db", await again.beliefs()) == []
+        assert check(tmp_path / "db") == []
+
+    run(play())
+
+
+def test_too_many_features_are_not_pooled(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            with pytest.raises(Refused, match="would pool 201 features, but 200 are the most") as refused:
+                await front(service, BY_FEATURES, pool="prior", features=201)
+            assert refused.value.field == "/pool"
+            with pytest.raises(Refused, match="learns more from the past than sums over features"):
+                await front(service, "gl-cdcm", pool="prior", features=4)
+
+    run(play())
+
+
 @pytest.mark.parametrize(
     ("policy", "why"),
     [
-        (BY_FEATURES, "learns from features"),
         (ELIMINATION, "takes no priors of items"),
         ("cascade-swucb(tau=50)", "forgets"),
     ],
@@ -208,5 +248,7 @@ def test_a_damaged_pool_stops_one_learner(tmp_path: Path) -> None:
             assert set(body) == {"pooled", "sums", "strength"}
             with pytest.raises(ValueError, match="is no pool"):
                 decode_pool(row._replace(body=msgspec.json.encode(body | {"sums": []})))
+            with pytest.raises(ValueError, match="is no pool"):
+                decode_pool(row._replace(body=msgspec.json.encode(body | {"total": [1.0]})))
 
     run(play())

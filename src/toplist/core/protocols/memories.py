@@ -108,6 +108,24 @@ class BeginningFrom(Protocol):
         ...
 
 
+class AddingSums(Protocol):
+    """Optional for a memory of features: it may begin with observations of others, of which only sums are known."""
+
+    def add_sums(self, belief: Any, gram: Floats, total: Floats) -> None:
+        """Count observations before any other.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            A belief that has learned nothing yet.
+        gram : ndarray of float, shape (d, d)
+            Their sum of weight x x', where x is the feature row.
+        total : ndarray of float
+            Their sum of weight value x.
+        """
+        ...
+
+
 class Tallying(Protocol):
     """Optional for a memory: the counts behind a ranker's estimates."""
 

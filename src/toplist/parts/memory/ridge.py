@@ -101,6 +101,14 @@ class Ridge(NamedTuple):
         belief.gram[:], belief.total[:] = np.triu(precision), self.sigma**2 * (precision @ mean)
         return belief
 
+    def add_sums(self, belief: Linear, gram: Floats, total: Floats) -> None:
+        """Count observations by their sums of x x' and of value x, before any other."""
+        belief.gram[:] += np.triu(gram) / self.sigma**2
+        belief.total[:] += total
+        covariance = symmetric_inverse(belief.gram + np.triu(belief.gram, 1).T)
+        belief.inverse[:], belief.base[:] = covariance, covariance
+        belief.theta[:] = covariance @ belief.total / self.sigma**2
+
     def keeps(self) -> str:
         """A linear belief."""
         return "linear"

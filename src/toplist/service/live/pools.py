@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
-from toplist.ranker.pool import Pool
+from toplist.ranker.weights_pool import AnyPool, WeightsPool, empty_pool
 from toplist.service.errors import Conflict
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.state import LiveState
@@ -21,7 +21,7 @@ from toplist.service.store.protocol import POOL, WHOLE_RANKING, EventRow, LogRea
 GROWTH, FIRST = 1.25, 100  # a pool is outdated once there are so many times as many events, and so many more
 MOST_LEARNERS = 1000  # whose knowledge is pooled, the most recently used ones
 FEW_LEARNERS = 20  # in memory; if there are fewer, the oldest ones are loaded
-AT_ONCE = 5000  # counts of items that are added without a pause
+AT_ONCE = 5000  # counts of items, or sums of features, that are added without a pause
 
 
 class SegmentPools:
@@ -56,26 +56,30 @@ class SegmentPools:
             ranking.pool = await state.store.read(lambda reader: _latest(reader, ranking.id))
         checked, settings = state.last_seq, ranking.settings
         pool = await self._sums(state, ranking)
+        # Of many features, it takes a while.
+        learned = await asyncio.to_thread(pool.strength) if isinstance(pool, WeightsPool) else pool.strength()
         if not self._transactions.is_current(state) or ranking.settings is not settings:
             return  # the caller looks again
         known = ranking.pool if ranking.pool is not None and ranking.pool.seq > settings.floor else None
+        if known is not None and known.pool.looks and type(known.pool) is not type(pool):
+            known = None  # it is of a policy with features, or without, that came before
         stated = ranking.spec.pool_strength
         is_stated = known is None or stated is None or known.strength == stated
         ranking.pool_checked = checked
         if known is not None and known.pool.looks >= pool.looks:
             if is_stated:
                 return
-            pool = known.pool
+            pool = known.pool  # its strength is stated
         with self._transactions.change():
             seq, now = state.next_seq(), self._transactions.clock()
-            event = pool_event(pool, pool.strength() if stated is None else stated)
+            event = pool_event(pool, learned if stated is None else stated)
             ranking.pool = KnownPool(seq, event.strength, pool)
             row = EventRow(seq, now, ranking.id, WHOLE_RANKING, POOL, None, encode(event))
         await self._transactions.commit([row])
 
-    async def _sums(self, state: LiveState, ranking: LiveRanking) -> Pool:
+    async def _sums(self, state: LiveState, ranking: LiveRanking) -> AnyPool:
         """What the learners in memory know, and some others that are loaded for it."""
-        pool, added = Pool(), set[int]()
+        pool, added = empty_pool(ranking.can.needs_features), set[int]()
         since = 0
         for segment in await self._segments(state, ranking):
             with suppress(Conflict):  # it is in quarantine
@@ -83,7 +87,7 @@ class SegmentPools:
                 if learner is not None and learner.id not in added:
                     added.add(learner.id)
                     learner.ranker.add_to_pool(pool, is_key=segment is not None)
-                    since += len(learner.ranker)
+                    since += len(learner.ranker) + ranking.settings.joined**2
             if since >= AT_ONCE:
                 since = 0
                 await asyncio.sleep(0)

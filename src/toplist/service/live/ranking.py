@@ -149,7 +149,7 @@ class LiveRanking:
             return None
         given = float(item.prior.mean), float(item.prior.strength)
         prior = known_prior(given)
-        if prior is not None and self.can.samples == "nothing":
+        if prior is not None and not self.settings.takes_item_priors():
             instead = "learns from features" if self.can.needs_features else "does not count clicks per item"
             raise Refused(
                 f"The policy {self.spec.policy} takes no priors of items, since it {instead}; leave prior out.",

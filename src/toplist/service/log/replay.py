@@ -18,6 +18,7 @@ from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
 from toplist.ranker.logged_ranker import NO_LIMIT
 from toplist.ranker.shown import Shown
+from toplist.ranker.weights_pool import WeightsPool
 from toplist.service.log.events import (
     ImportedEvent,
     ItemsEvent,
@@ -64,7 +65,7 @@ def new_ranker(
     if can.needs_features:
         features = {id: state.features for id, state in items.items()}
     priors: dict[ItemId, Prior] | None = None
-    if can.samples != "nothing":
+    if settings.takes_item_priors():
         priors = {id: state.prior for id, state in items.items() if state.prior is not None}
     ranker = LoggedRanker(
         list(items), settings.places, settings.policy, settings.seed(segment), features=features,
@@ -72,8 +73,10 @@ def new_ranker(
         prior_mean=spec.prior_mean, prior_strength=spec.prior_strength, priors=priors,
         new_per_list=spec.new_per_list, open_slates=NO_LIMIT, name=settings.learner_name(segment),
     )  # fmt: skip
-    if priors is not None and pool is not None and pool.seq > settings.floor and pool.pool.looks:
-        ranker.begin_pooled(priors, pool.pool.priors(pool.strength, priors))
+    # A pool of items is nothing for a policy over features, and the other way round: the policy may have changed.
+    fits = pool is not None and isinstance(pool.pool, WeightsPool) == can.needs_features
+    if pool is not None and fits and pool.seq > settings.floor and pool.pool.looks:
+        ranker.begin_pooled(pool.pool, pool.strength, priors or {})
     if spec.pool == "prior":
         ranker.keep_own_counts()
     hidden = [id for id, state in items.items() if state.hidden]

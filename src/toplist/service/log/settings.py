@@ -15,6 +15,8 @@ from toplist.core.protocols import Capabilities
 from toplist.core.slate import Floats
 from toplist.policies.by_name import make
 from toplist.ranker.family import key_seed, pool_refusal
+from toplist.ranker.own_sums import OwnSums
+from toplist.ranker.priors import takes_item_priors
 from toplist.ranker.size import SizeByItems
 from toplist.service.errors import Refused
 from toplist.service.log.events import ItemsEvent, RankingEvent, decode_items, decode_ranking
@@ -23,6 +25,7 @@ from toplist.service.wire import RankingSpec
 
 SHORTEST = 1  # least length of a list
 MOST_JOINED = 2000  # features of an item and a person together: a linear belief holds their square, 32 MB
+MOST_POOLED = 200  # of these if segments are pooled: the log holds the square of their number
 
 
 class ItemState(NamedTuple):
@@ -136,13 +139,25 @@ class LearnerSettings(NamedTuple):
             return 0
         return spec.features * spec.person if spec.person and spec.join == "outer" else spec.features + spec.person
 
+    def takes_item_priors(self) -> bool:
+        """Whether a new learner may have priors of items; those over features of a person say nothing of them alone."""
+        return not self.spec.person and takes_item_priors(make(self.policy))
+
     def learner_size(self, items: int) -> int:
         """Bytes of a learner with so many items, foretold."""
-        return _size_by_items(self.policy, self.places, self.joined, self.spec.steps).at(items)
+        size = _size_by_items(self.policy, self.places, self.joined, self.spec.steps).at(items)
+        return size + (_pooled_bytes(self.policy, self.joined) if self.spec.pool == "prior" else 0)
 
     def first_event(self, created: int) -> int:
         """Seq after which the history of a learner begins; event `created` created it."""
         return max(created, self.floor)
+
+
+@lru_cache(1000)
+def _pooled_bytes(policy: str, features: int) -> int:
+    """Bytes of what a learner has seen itself, if its policy learns from features."""
+    can: Capabilities = make(policy).capabilities()
+    return sum(array.nbytes for array in OwnSums(features).arrays().values()) if can.needs_features else 0
 
 
 @lru_cache(1000)
@@ -207,12 +222,17 @@ def settings_problem(settings: LearnerSettings) -> Refused | None:
             f"The policy {spec.policy} takes no features of a person; leave person out, or make a new ranking without.",
             "/person",
         )
-    if spec.pool == "prior" and (reason := pool_refusal(can)) is not None:
+    if spec.pool == "prior" and (reason := pool_refusal(make(settings.policy))) is not None:
         return Refused(
             f"The policy {spec.policy} cannot pool segments, since it {reason}; set pool to none, or use another "
             f"policy.", "/pool",
         )  # fmt: skip
     joined = settings.joined
+    if spec.pool == "prior" and can.needs_features and joined > MOST_POOLED:
+        return Refused(
+            f"The policy {spec.policy} would pool {joined} features, but {MOST_POOLED} are the most; set pool to none, "
+            f"or make a new ranking with fewer.", "/pool",
+        )  # fmt: skip
     if joined > MOST_JOINED:
         return Refused(
             f"The policy {spec.policy} would learn from {joined} features, but {MOST_JOINED} are the most; make a new "

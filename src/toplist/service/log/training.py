@@ -28,6 +28,7 @@ def compile_policy(settings: LearnerSettings) -> None:
         ranker = new_ranker(settings, None, _example_items(settings))
         person = [0.0] * spec.person if spec.person else None
         ranker.learn(ranker.rank(person=person), clicks=[1])
+        ranker.compile_priors()  # those of many items are set by machine code
     except InvalidInput as problem:
         raise Refused(str(problem)) from problem
     except MemoryError as problem:

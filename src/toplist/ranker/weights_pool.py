@@ -1,0 +1,149 @@
+"""What is known of the weights of features from all keys together, as a prior for a new key.
+
+The weights of a key are a draw around those of all keys. As for items, how much keys differ is one number, the
+strength, in looks: so many looks at an item are worth as much as the weights of all keys. The prior of a new key is
+what it would have learned from the observations of all, had they counted so much less.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from toplist.core.slate import Floats
+from toplist.ranker.own_sums import OwnSums
+from toplist.ranker.pool import LARGEST_STRENGTH, SMALLEST_STRENGTH, USUAL_STRENGTH, USUAL_WEIGHT, Pool
+
+MOST_NUMBERS = 2_000_000  # of the keys that are compared, those with the most looks
+
+
+class KeySums(NamedTuple):
+    """The sums of one key, in two halves."""
+
+    gram: Floats
+    total: Floats
+    looks: float
+    squares: float  # of the values
+
+
+class WeightsPool:
+    """Sums of observations over keys, and what a new key begins with.
+
+    Parameters
+    ----------
+    gram : array_like of float, shape (d, d), optional
+        Sum of x x' over all observations of an earlier pool, x as the caller gives features.
+    total : array_like of float, optional
+        Their sum of value x.
+    looks : pair of float, optional
+        Number of all looks, and the sum over keys of squared numbers of looks.
+    """
+
+    def __init__(self, gram: Any = None, total: Any = None, looks: tuple[float, float] = (0.0, 0.0)) -> None:
+        self.gram: Floats | None = None if gram is None else np.array(gram, dtype=np.float64)
+        self.total: Floats | None = None if total is None else np.array(total, dtype=np.float64)
+        self.looks, self.squared_looks = looks
+        self._keys: list[KeySums] = []
+
+    def add(self, own: OwnSums, divisors: Floats, is_key: bool = True) -> None:
+        """Add what one key has seen, or what was seen without a key.
+
+        Parameters
+        ----------
+        own : OwnSums
+            Its sums.
+        divisors : ndarray of float
+            Per feature, by what it was divided before the policy saw it.
+        is_key : bool, default True
+            Whether they are of one key; else they tell of everybody.
+        """
+        if not own.looks:
+            return
+        sums = KeySums(
+            own.gram * np.outer(divisors, divisors), own.total * divisors, own.looks, float(own.counts[:, 2].sum())
+        )
+        both, values = sums.gram.sum(axis=0), sums.total.sum(axis=0)
+        self.gram = both if self.gram is None else self.gram + both
+        self.total = values if self.total is None else self.total + values
+        self.looks += own.looks
+        if is_key:
+            self.squared_looks += own.looks**2
+            self._compare(sums)
+
+    def _compare(self, sums: KeySums) -> None:
+        """Keep a key for the comparison, if it is not one of the least seen."""
+        self._keys.append(sums)
+        if len(self._keys) > max(2, MOST_NUMBERS // sums.gram.size):
+            del self._keys[min(range(len(self._keys)), key=lambda number: self._keys[number].looks)]
+
+    def strength(self) -> float:
+        """How alike keys are: the strength of the prior of a key, learned from the keys so far.
+
+        Returns
+        -------
+        float
+            Looks at an item that the common weights are worth in a new key, between 1 and 10,000; the latter before
+            there are keys to compare.
+
+        Notes
+        -----
+        Let u be the sum of x (value - x'm) over half of a key's observations, with m the weights of all keys and G_i
+        the sum of x x' over that half. With W the inverse of the mean of x x', v the variance of a value and
+        weights that differ by a covariance of v rho W / d, the expectation of u_1' W u_2 is v rho tr(W G_1 W G_2) / d:
+        the noise of two halves is independent, whatever it is like. Both know m from the same N looks, which takes
+        v tr(W G_1 W G_2) / N away, and a share of the difference itself, as for items. Summed over keys, that is solved
+        for rho = 1 / (1 + strength); a weight of 10,000 squared looks holds it to the usual 1 / 10,001.
+        """
+        if len(self._keys) < 2:
+            return USUAL_STRENGTH
+        gram = np.sum([key.gram.sum(axis=0) for key in self._keys], axis=0)
+        total = np.sum([key.total.sum(axis=0) for key in self._keys], axis=0)
+        looks = sum(key.looks for key in self._keys)
+        shared = sum(key.looks**2 for key in self._keys) / looks**2
+        inverse = np.linalg.pinv(gram, rcond=1e-9, hermitian=True)
+        known = float(np.sum(inverse * gram))  # directions in which features differ
+        mean = inverse @ total
+        noise = (sum(key.squares for key in self._keys) - float(mean @ total)) / looks
+        if noise <= 0.0 or known < 0.5:
+            return USUAL_STRENGTH
+        found = information = 0.0
+        for key in self._keys:
+            one, other = key.total - key.gram @ mean
+            product = looks**2 * float(np.sum((inverse @ key.gram[0]) * (inverse @ key.gram[1]).T))
+            found += looks * float(one @ inverse @ other) / noise + product / looks
+            information += (1.0 - 2.0 * key.looks / looks + shared) * product / known
+        usual = 1.0 / (1.0 + USUAL_STRENGTH)
+        rho = (found + USUAL_WEIGHT * usual) / (information + USUAL_WEIGHT)
+        return 1.0 / min(max(rho, 1.0 / (1.0 + LARGEST_STRENGTH)), 1.0 / (1.0 + SMALLEST_STRENGTH)) - 1.0
+
+    def sums_for_new_key(self, strength: float, divisors: Floats) -> tuple[Floats, Floats]:
+        """What a new key begins with: the sums of all observations, so much smaller that they count as they are worth.
+
+        Parameters
+        ----------
+        strength : float
+            How alike keys are, stated or learned.
+        divisors : ndarray of float
+            Per feature, by what the new key divides it.
+
+        Returns
+        -------
+        tuple of ndarray of float
+            The sum of x x', and that of value x. They count less where the weights of all keys are uncertain, too.
+        """
+        assert self.gram is not None  # the caller asks for looks before
+        assert self.total is not None
+        rho, directions = 1.0 / (1.0 + strength), len(self.total)
+        doubt = directions / self.looks + rho * self.squared_looks / self.looks**2
+        worth = directions * max(1.0 / (rho + doubt) - 1.0, 0.0)
+        share = min(worth / self.looks, 1.0)
+        return share * self.gram / np.outer(divisors, divisors), share * self.total / divisors
+
+
+AnyPool = Pool | WeightsPool
+
+
+def empty_pool(needs_features: bool) -> AnyPool:
+    """A pool for policies over features, or for others."""
+    return WeightsPool() if needs_features else Pool()
