@@ -230,6 +230,9 @@ class Double:
     def items_size(self, name: str, limit: int) -> int:
         return 0
 
+    def click_window(self, name: str) -> float:
+        return self.kept[name].click_window
+
     @property
     def ranking_count(self) -> int:
         return len(self.kept)

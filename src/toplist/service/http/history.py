@@ -56,6 +56,11 @@ class Histories:
         self._service = service
         self._curves: dict[str, Curve] = {}
 
+    def last_seq(self, name: str) -> int:
+        """The last event that the curve of a ranking was read up to."""
+        curve = self._curves.get(name)
+        return 0 if curve is None else curve.seq
+
     @property
     def names(self) -> set[str]:
         """The rankings whose curves are in memory."""

@@ -136,6 +136,12 @@ class Queries:
         numbers = min(limit * ranking.spec.features, PAGE_NUMBERS + ranking.spec.features)
         return NUMBER_BYTES * numbers + ITEM_BYTES * min(limit, len(ranking.items))
 
+    def click_window(self, name: str) -> float:
+        """The click window of a ranking, in seconds; 0 if it was just deleted."""
+        state = self._transactions.loaded_state
+        ranking = None if state is None else state.rankings.get(name)
+        return 0.0 if ranking is None else ranking.spec.click_window
+
     @property
     def ranking_count(self) -> int:
         """Number of rankings in memory."""

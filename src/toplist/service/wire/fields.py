@@ -72,6 +72,8 @@ SegmentAlias = Annotated[
     Segment | None, Meta(description="the former name of segment", extra_json_schema={"deprecated": True})
 ]
 SegmentReply = Annotated[str | None, Meta(description="as segment", extra_json_schema={"deprecated": True})]
+FileName = Annotated[str, Meta(min_length=1, max_length=200, examples=["tracker.js"])]
+Token = Annotated[str, Meta(min_length=1, max_length=200, description="the token that came with the list")]
 RequestId = Annotated[str, Meta(min_length=1, max_length=200, pattern=TEXT)]
 Positions = Annotated[int, Meta(ge=1, le=1000)]
 Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
