@@ -8,13 +8,12 @@ from typing import Any
 import msgspec
 
 from toplist.core.item_id import ItemId
-from toplist.service.store.protocol import ERASED, IMPORTED, ITEMS, LIST, RANKING
+from toplist.service.store.protocol import LIST
 from toplist.service.wire import Event, LiveEvent
 
 RECENT_LISTS = 1000  # of which shares by position are taken
-EVENTS, CHANGES = 40, 60  # that are kept
-TAIL = 5000  # events of the log that are read at first
-CHANGE_KINDS = (RANKING, ITEMS, IMPORTED, ERASED)
+EVENTS = 40  # that are kept
+TAIL, NEXT = 4000, 400  # events of the log that are read at first, and then with each look; others are skipped
 NAMED = 3  # items that a text names
 
 
@@ -25,7 +24,6 @@ class Activity:
         self.created = created  # tells a ranking from a deleted one of the same name
         self.seq = max(0, seq - TAIL)  # of the last event read
         self.events: deque[LiveEvent] = deque(maxlen=EVENTS)
-        self.changes: deque[LiveEvent] = deque(maxlen=CHANGES)
         self._lists: deque[list[ItemId]] = deque()
         self._counts: Counter[tuple[ItemId, int]] = Counter()
 
@@ -36,17 +34,14 @@ class Activity:
 
     def add(self, event: Event) -> None:
         """Add the next event of the log."""
-        body = msgspec.json.decode(event.body) if isinstance(event.body, msgspec.Raw) else event.body
         if event.kind == LIST:
-            self._add_list(body["items"])
-        said = event_text(event.kind, body)
-        if said is None:
-            return
-        by = body.get("by", "")
-        one = LiveEvent(at=event.at, kind=event.kind, detail=said, impression=event.impression, by=by)
-        self.events.append(one)
-        if event.kind in CHANGE_KINDS:
-            self.changes.append(one)
+            self._add_list(decoded(event)["items"])
+        if (said := live_event(event)) is not None:
+            self.events.append(said)
+
+    def skip_to(self, last: int) -> None:
+        """Leave out events if there are many up to the last one: with thousands a second, some tell as much."""
+        self.seq = max(self.seq, last - NEXT)
 
     def shares(self, item: ItemId, positions: int) -> list[float]:
         """The share of the recent lists that showed an item at each position."""
@@ -62,6 +57,21 @@ class Activity:
                 self._counts[item, position] -= 1
                 if not self._counts[item, position]:
                     del self._counts[item, position]
+
+
+def decoded(event: Event) -> Any:
+    """The body of an event."""
+    return msgspec.json.decode(event.body) if isinstance(event.body, msgspec.Raw) else event.body
+
+
+def live_event(event: Event) -> LiveEvent | None:
+    """An event as it is shown; None if it is not."""
+    body = decoded(event)
+    said = event_text(event.kind, body)
+    if said is None:
+        return None
+    by = body.get("by", "")
+    return LiveEvent(at=event.at, kind=event.kind, detail=said, impression=event.impression, by=by)
 
 
 def event_text(kind: str, body: Any) -> str | None:

@@ -34,10 +34,10 @@ class ImpressionTokens:
 
     Examples
     --------
-    >>> tokens = ImpressionTokens([TokenSecret("a", b"secret")], clock=lambda: 1_763_000_000.0)
+    >>> tokens = ImpressionTokens([TokenSecret("a", b"secret")], clock=lambda: 1_762_990_000.0)
     >>> token = tokens.sign("019a7a5e-9c00-7d3a-9b42-5f0e6c1d2a33", 1800.0)
-    >>> token[:50], tokens.impression(token)
-    ('1.a.1763014464.019a7a5e9c007d3a9b425f0e6c1d2a33.NJ', '019a7a5e-9c00-7d3a-9b42-5f0e6c1d2a33')
+    >>> token[:18], tokens.impression(token)
+    ('1.a.1762991413.019', '019a7a5e-9c00-7d3a-9b42-5f0e6c1d2a33')
     """
 
     def __init__(self, secrets: Sequence[TokenSecret], clock: Callable[[], float] = time.time) -> None:

@@ -9,7 +9,7 @@ from time import monotonic
 import msgspec
 
 from toplist.service.errors import NotFound, Refused, StoreUnavailable, TooManyReads
-from toplist.service.http.activity import EVENTS, Activity
+from toplist.service.http.activity import EVENTS, Activity, live_event
 from toplist.service.http.history import Histories
 from toplist.service.http.metrics import Metrics
 from toplist.service.live.service import Service
@@ -69,7 +69,7 @@ class LiveViews:
             ],
             recent=activity.recent,
             events=await self._events(name, activity),
-            changes=list(activity.changes),
+            changes=[said for each in self._histories.curve(name).changes if (said := live_event(each))],
             reports=dict(self._metrics.reports),
             requests=dict(self._metrics.requests_by_key),
         )
@@ -81,10 +81,12 @@ class LiveViews:
 
     async def _activity(self, ranking: Ranking) -> Activity:
         """The recent events of a ranking, read on; each page is a turn in the lane of costly reads."""
+        last = self._histories.curve(ranking.name).seq
         activity = self._activities.get(ranking.name)
         if activity is None or activity.created != ranking.created:
-            seq = self._histories.last_seq(ranking.name)
-            activity = self._activities[ranking.name] = Activity(ranking.created, seq)
+            activity = self._activities[ranking.name] = Activity(ranking.created, last)
+        else:
+            activity.skip_to(last)
         pages = await self._service.queries.event_pages(ranking.name, activity.seq)
         for _ in range(PAGES_AT_ONCE):
             async with self._service.queries.lane.turn(""):
