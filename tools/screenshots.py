@@ -23,7 +23,7 @@ from playwright.sync_api import Browser, sync_playwright
 ROOT = Path(__file__).parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 SIZES = {"desktop": (1100, 900), "phone": (360, 740)}
-README = {"dashboard-desktop-light": "dashboard.png", "site-phone-light": "example_page.png"}
+README = {"dashboard": ("dashboard", (1100, 900)), "example_page": ("site", (360, 740))}  # view and size of pictures
 
 
 @contextmanager
@@ -82,11 +82,14 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         browser.new_page().wait_for_timeout(arguments.seconds * 1000.0)
         names = take(browser, pages, arguments.out)
+        if arguments.readme:
+            for picture, (view, (width, height)) in README.items():
+                page = browser.new_page(viewport={"width": width, "height": height})
+                page.goto(pages[view])
+                page.wait_for_timeout(2000)
+                page.screenshot(path=ROOT / "docs" / "pictures" / f"{picture}.png")
         browser.close()
     print("\n".join(str(arguments.out / f"{name}.png") for name in names))
-    if arguments.readme:
-        for name, picture in README.items():
-            shutil.copy(arguments.out / f"{name}.png", ROOT / "docs" / "pictures" / picture)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,17 @@ def outbox(page: Page) -> list[str]:
     return found
 
 
+def become(page: Page, state: str) -> None:
+    """Hide or show a page, as another window before it does."""
+    change = "Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });"
+    page.evaluate(f"(state) => {{ {change} document.dispatchEvent(new Event('visibilitychange')); }}", state)
+
+
+def hide_and_show(page: Page) -> None:
+    become(page, "hidden")
+    become(page, "visible")
+
+
 def test_clicks_of_all_kinds_count_once_and_others_do_not(shop: Shop, page: Page) -> None:
     watched, made = Watched(page), shop.make_list()
     page.goto(shop.url(made))
@@ -105,18 +116,24 @@ def test_clicks_of_all_kinds_count_once_and_others_do_not(shop: Shop, page: Page
 def test_what_was_in_view_for_a_second_is_seen_and_the_rest_is_not(shop: Shop, page: Page) -> None:
     made = shop.make_list()
     page.goto(shop.url(made, gap="1"))
-    page.wait_for_timeout(2500)
+    page.wait_for_timeout(1500)
+    hide_and_show(page)
     assert shop.proxy.reports == []  # nothing was seen, which needs no report
     page.evaluate("document.querySelector('#a1').scrollIntoView({ block: 'end' })")
     page.wait_for_timeout(300)
     page.evaluate("scrollTo(0, 0)")  # too short
-    page.wait_for_timeout(2500)
+    page.wait_for_timeout(1500)
+    hide_and_show(page)
     assert shop.known(made)["seen"] is None
     bottom = "document.querySelector('#a1').getBoundingClientRect().bottom + scrollY"
     page.evaluate(f"scrollTo(0, {bottom} - innerHeight + 40)")
+    page.wait_for_timeout(1500)
+    hide_and_show(page)
     found = eventually(lambda: shop.known(made), lambda found: found["seen"], page)
     assert (found["seen"], found["left"], found["clicks"], found["state"]) == ({"1": 1.0}, 1, [], "open")
     page.evaluate("scrollTo(0, 9999)")
+    page.wait_for_timeout(1500)
+    hide_and_show(page)
     found = eventually(lambda: shop.known(made), lambda found: found["left"] == 3, page)
     assert found["seen"] == {"1": 1.0, "2": 1.0, "3": 1.0}
 
@@ -144,12 +161,11 @@ def test_a_hidden_page_reports_but_not_finally(shop: Shop, page: Page) -> None:
     made = shop.make_list()
     page.goto(shop.url(made))
     page.click("#a1")
-    hide = "(state) => { Object.defineProperty(document, 'visibilityState', { value: state, configurable: true });"
-    page.evaluate(f"{hide} document.dispatchEvent(new Event('visibilitychange')); }}", "hidden")
+    become(page, "hidden")
     assert eventually(lambda: shop.clicks(made), bool, page) == [1]
     assert shop.known(made)["state"] == "open"
     assert len(outbox(page)) == 1  # a beacon has no reply
-    page.evaluate(f"{hide} document.dispatchEvent(new Event('visibilitychange')); }}", "visible")
+    become(page, "visible")
     eventually(lambda: outbox(page), lambda kept: kept == [], page)
     assert [json.loads(body)["final"] for body in shop.proxy.reports].count(True) == 0
 

@@ -29,7 +29,10 @@ interface Item {
   viewed: number; // milliseconds before that
 }
 
-const REPORT_EVERY = 2000; // milliseconds, at most
+// Milliseconds until news are reported, unless the page is hidden before. A report takes most of a millisecond of the
+// page's time, so that what came into view, which is reported at the end anyway, is reported rarely.
+const CLICKS_AFTER = 2000;
+const VIEWS_AFTER = 30_000;
 const POSITION = "data-toplist-position";
 const CLICKABLE = "a,button,[data-toplist-click]";
 
@@ -44,6 +47,7 @@ export function track(list: Element, options: TrackOptions): Tracked {
   const items = new Map<Element, Item>();
   const clicked = new Set<number>();
   let timer: number | undefined;
+  let due = Infinity; // of the timer
   let isOver = false;
 
   const marked = list.querySelectorAll(`[${POSITION}]`);
@@ -80,12 +84,16 @@ export function track(list: Element, options: TrackOptions): Tracked {
     isUnsent = false;
   };
 
-  const soon = () => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
+  const soon = (delay: number) => {
+    const at = performance.now() + delay;
+    if (at >= due) return;
+    clearTimeout(timer);
+    due = at;
+    timer = setTimeout(() => {
+      due = Infinity;
       report();
-      if ([...items.values()].some((item) => item.since !== undefined && !isSeen(item))) soon();
-    }, REPORT_EVERY);
+      if ([...items.values()].some((item) => item.since !== undefined && !isSeen(item))) soon(VIEWS_AFTER);
+    }, delay);
   };
 
   const measure = () => {
@@ -95,7 +103,7 @@ export function track(list: Element, options: TrackOptions): Tracked {
       if (inView === (item.since !== undefined)) continue;
       item.viewed = time(item);
       item.since = inView ? performance.now() : undefined;
-      if (inView) soon();
+      if (inView && !isSeen(item)) soon(VIEWS_AFTER);
     }
   };
 
@@ -122,7 +130,7 @@ export function track(list: Element, options: TrackOptions): Tracked {
       if (!item) continue;
       clicked.add(item.position);
       note(); // at once, as the page may end; it is sent when it does, or soon
-      soon();
+      soon(CLICKS_AFTER);
       return;
     }
   };
