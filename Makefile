@@ -2,9 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+NODE_MODULES := frontend/node_modules/ready
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage advice-study tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy warm-starts gpu-compile gpu-test
+.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage advice-study tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy warm-starts gpu-compile gpu-test frontend chromium screenshots
 
 run: $(VENV)/ready  ## the service with an example ranking and simulated visitors; Ctrl-C stops it
 	$(BIN)/python -m toplist demo
@@ -14,7 +15,7 @@ simulate: $(VENV)/ready  ## a short simulation of several policies
 
 # Bytecode is kept even where the environment says otherwise, as images of containers do: without it, each of the many
 # processes compiles the same source again.
-test: $(VENV)/ready  ## all tests, and the examples in docstrings and documents
+test: $(VENV)/ready $(NODE_MODULES) chromium  ## all tests, and the examples in docstrings and documents
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/ready  ## style and types
@@ -99,11 +100,20 @@ docs: $(VENV)/ready  ## the documentation site, in out/docs; also regenerates th
 	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -d out/doctrees docs out/docs
 	@echo "The site begins at out/docs/index.html."
 
+frontend: $(NODE_MODULES)  ## build the files for browsers, which are committed
+	npm run --silent --prefix frontend build
+
+screenshots: $(VENV)/ready chromium  ## pictures of every view, in out/screenshots (about a minute)
+	$(BIN)/python tools/screenshots.py
+
 wheel: $(VENV)/ready  ## build the wheel, install and use it in an empty environment (about a minute)
 	$(BIN)/python tools/check_wheel.py
 
+chromium:  # for tests in a browser
+	@tools/system_packages.sh chromium=chromium
+
 clean:
-	rm -rf $(VENV) out
+	rm -rf $(VENV) out frontend/node_modules
 
 $(VENV)/ready: requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "toplist needs Python 3.11 or newer; say which with: make PYTHON=python3.11 ...")'
@@ -111,3 +121,8 @@ $(VENV)/ready: requirements.lock pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check --requirement requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+$(NODE_MODULES): frontend/package-lock.json
+	@tools/system_packages.sh node=nodejs npm=npm
+	npm ci --prefix frontend --no-audit --no-fund --loglevel=error
+	@touch $@
+

@@ -47,7 +47,9 @@ def built_wheel(folder: Path) -> Path:
     expect("toplist/py.typed" in names, "the wheel says that it is typed")
     templates = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src").glob("toplist/*/templates/*")}
     expect(len(templates) > 5 and templates <= set(names), "the wheel carries the templates")
-    expect("toplist/service/http/page.html" in names, "the wheel carries the page of the service")
+    built = (ROOT / "src").glob("toplist/service/http/assets/*")
+    assets = {path.relative_to(ROOT / "src").as_posix() for path in built}
+    expect(len(assets) > 4 and assets <= set(names), "the wheel carries the files for browsers")
     expect(any(name.endswith("licenses/LICENSE") for name in names), "the wheel carries the licence")
     expect(all(name.startswith("toplist") for name in names), "the wheel holds nothing but toplist")
     source = {path.relative_to(ROOT / "src").as_posix() for path in (ROOT / "src" / "toplist").rglob("*.py")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -235,6 +235,9 @@ class Double:
     def items_size(self, name: str, limit: int) -> int:
         return 0
 
+    def click_window(self, name: str) -> float:
+        return self.kept[name].click_window
+
     @property
     def ranking_count(self) -> int:
         return len(self.kept)
@@ -356,9 +359,10 @@ class Double:
         self._note(name, "imported", {"by": by})
         return ImportReply(ranking=name, segment=segment, policy=ranking.policy, learned=0, items=0)
 
-    async def event_pages(self, name: str, after: int = 0, kind: str | None = None) -> DoublePages:
+    async def event_pages(self, name: str, after: int = 0, kinds: Collection[str] | None = None) -> DoublePages:
         await self.ranking(name)
-        return DoublePages([one for one in self.log if one.ranking == name and kind in (None, one.kind)], after)
+        found = [one for one in self.log if one.ranking == name and (kinds is None or one.kind in kinds)]
+        return DoublePages(found, after)
 
     async def close_due(self, now: int | None = None) -> int:
         return 0

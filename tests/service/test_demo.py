@@ -3,7 +3,6 @@
 import io
 import re
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -87,12 +86,14 @@ def test_a_terminal_is_overwritten() -> None:
 LINE = re.compile(r"([\d,]+) lists learned, .* click-through of the last [\d,]+: ([\d.]+)%; the best list has 63.4%")
 
 
-def run_demo(command: list[str], where: Path, wanted: int | None = None) -> list[int]:
+def run_demo(command: list[str], where: Path, wanted: int | None = None, printed: list[str] | None = None) -> list[int]:
     """Run until `wanted` lists are learned and press Ctrl-C, or until it ends; the number of lists in each line."""
     learned: list[int] = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=where) as process:
         assert process.stdout is not None
         for line in process.stdout:
+            if printed is not None:
+                printed.append(line)
             if found := LINE.match(line):
                 learned.append(int(found[1].replace(",", "")))
                 if wanted is not None and learned[-1] >= wanted:
@@ -117,7 +118,13 @@ def test_it_learns_stops_cleanly_and_continues(tmp_path: Path, monkeypatch: pyte
     command = [sys.executable, "-u", "-m", "toplist", "demo", "--folder", "demo", "--port", "0", "--rate", "50"]
     first = run_demo(command, tmp_path, wanted=10)
     events = logged(tmp_path / "demo")
-    second = run_demo([*command, "--seconds", "1.5"], tmp_path)
+    with demo.first_free(20_000) as busy:
+        port = busy.getsockname()[1]
+        command[command.index("0")] = str(port)
+        printed: list[str] = []
+        second = run_demo([*command, "--seconds", "1.5"], tmp_path, printed=printed)
+    assert re.fullmatch(rf"Port {port} is busy; the service takes \d+\.\n", printed[0])
+    assert re.fullmatch(r"Read and click as a visitor: http://127\.0\.0\.1:\d+/\n", printed[2])
     assert all(lists >= first[-1] >= 10 for lists in second)  # it continues
     assert logged(tmp_path / "demo")[: len(events)] == events != logged(tmp_path / "demo")
     log = (tmp_path / "demo" / "service.log").read_text()
@@ -149,12 +156,10 @@ def test_a_service_that_does_not_stop_is_killed() -> None:
     assert stuck.returncode == -signal.SIGKILL
 
 
-def test_a_port_in_use_is_an_error(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        command = ["demo", "--folder", str(tmp_path), "--port", str(other.getsockname()[1])]
-        done = subprocess.run(
-            [sys.executable, "-m", "toplist", *command], capture_output=True, timeout=120, check=False
-        )
-    assert done.returncode == 2
-    assert b"The service did not start" in done.stderr
-    assert "another process listens there" in (tmp_path / "service.log").read_text()
+def test_the_next_free_port_is_taken() -> None:
+    with demo.first_free(0) as busy:
+        number = busy.getsockname()[1]
+        with demo.first_free(number) as other:
+            assert number < other.getsockname()[1] < number + demo.PORTS_TRIED
+    with demo.first_free(number) as again:
+        assert again.getsockname()[1] == number

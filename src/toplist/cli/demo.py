@@ -14,8 +14,9 @@ EXAMPLES = """examples:
   toplist demo
   toplist demo --rate 200 --port 0 --folder /tmp/demo
 
-Twelve articles, four positions, and visitors simulated by a click model, over
-HTTP. The terminal and the page at the printed address show how the click-through
+Forty articles, four positions, and visitors simulated by a click model, over
+HTTP. One of the two printed pages is an example of a news site: what you click
+there is learned, too. The other one, and the terminal, show how the click-through
 rate approaches that of the best list. The learned state is kept in the folder,
 and the next start continues from it.
 """
@@ -29,9 +30,10 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "--port",
-        default="8600",
+        type=int,
+        default=8600,
         metavar="PORT",
-        help="port of the service; 0 takes any free one (default: %(default)s)",
+        help="port of the service, or the next free one; 0 takes any (default: %(default)s)",
     )
     parser.add_argument(
         "--rate", type=float, default=20.0, metavar="N", help="visitors per second at most (default: %(default)s)"
@@ -50,6 +52,8 @@ def run(arguments: Namespace) -> int:
         given = getattr(arguments, flag)
         if given is not None and not 0.0 < given < float("inf"):
             raise refuse(f"--{flag}", given, "a number above 0", "or leave it out")
+    if not 0 <= arguments.port <= 65_535:
+        raise refuse("--port", arguments.port, "between 0 and 65535", "or leave it out")
     from toplist.service import demo
 
     demo.run(Path(arguments.folder), arguments.port, arguments.rate, arguments.seconds)

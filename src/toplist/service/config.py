@@ -15,14 +15,14 @@ from msgspec import Meta, Struct
 from toplist.core.compiling import LIBRARY_VARIABLES
 from toplist.core.problem import InvalidInput, nearest, refuse
 from toplist.service.api_keys import ApiKeySetting, keys_of_file, keys_of_text
+from toplist.service.browser_settings import SHORTEST_SECRET, BrowserSettings, allowed_origins, token_secrets
 
 FILE = "toplist.toml"  # default, in the current folder
 PREFIX = "TOPLIST_"
 CONFIG = f"{PREFIX}CONFIG"  # path of the file
 OTHER_VARIABLES = (CONFIG, *LIBRARY_VARIABLES)  # not settings of the service
 
-SHORTEST_SECRET = 32  # characters
-SECRETS = ("segment_secret",)  # settings whose values are never shown
+SECRETS = ("segment_secret", "browser.secrets")  # settings whose values are never shown
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -178,6 +178,8 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Files for TLS.
     health : HealthListener
         A second listener, for health checks.
+    browser : BrowserSettings
+        Reports that browsers send themselves.
     limits : Limits
         Limits per request, caller and process.
     logs : Logs
@@ -215,6 +217,7 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     grace: Annotated[int, Meta(ge=1, le=3600, description="seconds for requests in flight to finish at shutdown")] = 30
     tls: TlsFiles = TlsFiles()
     health: HealthListener = HealthListener()
+    browser: BrowserSettings = BrowserSettings()
     limits: Limits = Limits()
     logs: Logs = Logs()
     keys: Annotated[
@@ -324,6 +327,8 @@ def read_settings(
     check_reach(made)
     _check_proxies(made)
     _check_secret(made)
+    token_secrets(made.browser)
+    allowed_origins(made.browser)
     _check_tls(made)
     return made
 

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import secrets
 import signal
+import socket
 import subprocess
 import sys
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -26,6 +28,7 @@ from toplist.core.randomness import branch
 from toplist.core.slate import empty_page
 from toplist.ranker.labels import label
 from toplist.service.client import AsyncClient, ServiceError, Unreachable
+from toplist.service.demo_site import NewsSite
 from toplist.service.wire import Estimates, RankingSpec
 
 T = TypeVar("T")
@@ -76,6 +79,15 @@ TERMINATION = 0.6  # probability that a visitor is satisfied after a click
 RECENT = 500  # visitors in the recent click-through rate
 CONCURRENT = 8  # visitors at the same time
 LINES = 12  # articles that the terminal shows
+HOST = "127.0.0.1"
+WINDOW = 60.0  # seconds that a list waits for clicks: those of a reader are learned while they watch
+PORTS_TRIED = 50
+OTHERS = 0.1  # attraction of items that somebody adds
+
+
+def attraction_of(item: ItemId) -> float:
+    """The probability that a visitor who examines an item is attracted."""
+    return ARTICLES.get(str(item), OTHERS)
 
 
 class Audience:
@@ -88,7 +100,7 @@ class Audience:
     def clicks(self, visitor: int, items: Sequence[ItemId]) -> list[int]:
         """The 1-based positions that a visitor clicks."""
         attraction = np.zeros(POSITIONS)
-        attraction[: len(items)] = [ARTICLES[str(item)] for item in items]
+        attraction[: len(items)] = [attraction_of(item) for item in items]
         labels = np.zeros(POSITIONS, dtype=np.int64)
         labels[: len(items)] = [label(item) for item in items]
         page = empty_page(POSITIONS)
@@ -149,7 +161,7 @@ async def visit(
 async def prepare(client: AsyncClient) -> int:
     """Create the ranking, unless an earlier start has; the number of lists it has learned."""
     if await _or_none(client.ranking(RANKING)) is None:
-        spec = RankingSpec(name=RANKING, positions=POSITIONS, reference=best_click_through())
+        spec = RankingSpec(name=RANKING, positions=POSITIONS, reference=best_click_through(), click_window=WINDOW)
         await client.create_ranking(spec)
     await client.put_items(RANKING, list(ARTICLES))
     estimates = await _or_none(client.estimates(RANKING))
@@ -182,7 +194,7 @@ def status_lines(now: Standing) -> list[str]:
         mean = "-" if item.mean is None else f"{item.mean:.2f}"
         examined = "-" if item.examined is None else f"{item.examined:,.0f}"
         mark = f"{position:>2}." if position <= POSITIONS else "   "
-        lines.append(f"{mark:<4}{item.item:<36}{mean:>9}{ARTICLES[str(item.item)]:>8.2f}{examined:>10}")
+        lines.append(f"{mark:<4}{item.item:<36}{mean:>9}{attraction_of(item.item):>8.2f}{examined:>10}")
     return [*lines, f"    and {len(now.estimates.items) - LINES} more articles"]
 
 
@@ -207,10 +219,20 @@ class Terminal:
 
 
 def run(folder: Path, port: int, rate: float, seconds: float | None = None) -> None:
-    """Start the service in a folder and send visitors, for a number of seconds or until Ctrl-C; then stop it."""
+    """Start the service in a folder and send visitors, for a number of seconds or until Ctrl-C; then stop it.
+
+    The example page has a port of its own, the next free one.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    server = start_service(folder, port)
-    try:
+    with ExitStack() as opened:
+        if port:
+            with first_free(port) as listener:
+                taken, port = port, listener.getsockname()[1]
+            if port != taken:
+                print(f"Port {taken} is busy; the service takes {port}.")
+        site = opened.enter_context(first_free(port + 1 if port else 0))
+        server = start_service(folder, port, site.getsockname()[1])
+        opened.callback(stop_service, server)
         assert server.stdout is not None
         first_line = server.stdout.readline()
         if not first_line:
@@ -218,21 +240,30 @@ def run(folder: Path, port: int, rate: float, seconds: float | None = None) -> N
             raise InvalidInput(f"The service did not start; see why in {folder / 'service.log'}.")
         address = first_line.rsplit(" ", 1)[-1].strip()
         print(first_line.strip())
-        print(f"Open {address}/ in a browser, or watch here; Ctrl-C stops it, and the next start continues.\n")
+        print(f"Read and click as a visitor: http://{HOST}:{site.getsockname()[1]}/")
+        print(f"Watch it learn: {address}/, or here; Ctrl-C stops it, and the next start continues.\n", flush=True)
         with suppress(KeyboardInterrupt, TimeoutError):
-            asyncio.run(visit_for(address, rate, seconds))
-    finally:
-        stop_service(server)
+            asyncio.run(visit_for(address, rate, seconds, site))
 
 
-async def visit_for(address: str, rate: float, seconds: float | None) -> None:
-    """Send visitors for a number of seconds, or until Ctrl-C."""
+def first_free(port: int) -> socket.socket:
+    """A listening socket on a port, or on the first one above it that is free; 0: on any."""
+    for each in range(port, min(port + PORTS_TRIED, 65_536)):
+        with suppress(OSError):
+            return socket.create_server((HOST, each))
+    raise InvalidInput(f"All ports from {port} to {port + PORTS_TRIED - 1} are busy; name another with --port.")
+
+
+async def visit_for(address: str, rate: float, seconds: float | None, site: socket.socket) -> None:
+    """Send visitors for a number of seconds, or until Ctrl-C, and serve the example page."""
     async with AsyncClient(address) as client, asyncio.timeout(seconds):
-        with suppress(Unreachable):
-            await visit(client, Audience(), rate, Terminal().show)
+        pages = NewsSite(client, address, RANKING, list(ARTICLES))
+        async with pages.serving(site):
+            with suppress(Unreachable):
+                await visit(client, Audience(), rate, Terminal().show)
 
 
-def start_service(folder: Path, port: int) -> subprocess.Popen[str]:
+def start_service(folder: Path, port: int, site_port: int) -> subprocess.Popen[str]:
     """Start the service in a session of its own: Ctrl-C does not reach it, it is stopped after the visitors.
 
     It runs in its folder and ignores the settings of any other service here, since its visitors have no API keys.
@@ -244,6 +275,8 @@ def start_service(folder: Path, port: int) -> subprocess.Popen[str]:
         for name, value in os.environ.items()
         if not name.startswith("TOPLIST_") or name in LIBRARY_VARIABLES
     }
+    environment["TOPLIST_BROWSER_SECRETS"] = f"demo:{secrets.token_hex(32)}"
+    environment["TOPLIST_BROWSER_ORIGINS"] = f"http://{HOST}:{site_port},http://localhost:{site_port}"
     log = os.open(folder / "service.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         return subprocess.Popen(

@@ -17,7 +17,8 @@ from toplist.service.http.tls import load_tls
 
 RELOADED = (  # others need a restart
     "keys", "hosts", "proxies", "logs.requests", "limits.rate", "limits.burst", "limits.stranger_rate",
-    "limits.stranger_burst", "tls.certificate", "tls.key",
+    "limits.stranger_burst", "tls.certificate", "tls.key", "browser.secrets", "browser.origins", "browser.rate",
+    "browser.burst", "browser.impression_rate", "browser.impression_burst",
 )  # fmt: skip
 
 

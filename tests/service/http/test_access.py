@@ -28,7 +28,7 @@ def bearer(key: str) -> dict[str, str]:
 
 def test_every_route_needs_an_api_key_of_its_scope(keyed: LocalService) -> None:
     for route in ROUTES:
-        path = route.path.format(name="a", item="b", impression="c", key="d")
+        path = route.path.format(name="a", item="b", impression="c", key="d", file="f")
         for key in (None, "toplist_wrong", SERVE, ADMIN):
             reply = keyed.ask(route.method, path, headers={} if key is None else bearer(key))
             if route.scope is None or key == ADMIN or (key == SERVE and route.scope != "admin"):

@@ -683,6 +683,6 @@ def test_every_route_gives_404_for_unknown_names(service: LocalService, method: 
     bodies: dict[str, Any] = {"PATCH": {}, "POST": {"ids": []} if path.endswith("remove") else {}, "PUT": {}}
     bodies |= {"/items": {"items": []}, "/learner": {"ranker": "UEsD"}}
     body = bodies.get(path[path.rindex("/") :], bodies.get(method))
-    path = path.format(name="nothing", item="nothing", impression=UNKNOWN, key="nothing")
+    path = path.format(name="nothing", item="nothing", impression=UNKNOWN, key="nothing", file="nothing")
     more = {} if body is None or path.endswith("activation") else {"json": body}
     problem(service.ask(method, path, **more), 404)

@@ -9,6 +9,7 @@ from toplist.service.api_keys import time_text
 from toplist.service.config import Settings
 from toplist.service.http.addresses import TrustedProxies, address_group
 from toplist.service.http.auth import ApiKeys, Hosts, KnownKey
+from toplist.service.http.origins import Origins
 from toplist.service.http.problems import HttpProblem
 from toplist.service.http.rate_limit import TokenBuckets
 from toplist.service.http.routing import CompiledRoute
@@ -22,7 +23,7 @@ class Admission:
     Parameters
     ----------
     settings : Settings
-        Keys, hosts, proxies and rate limits.
+        Keys, hosts, proxies, origins and rate limits.
     log_event : callable
         Writes an event to the log.
     before : Admission or None, default None
@@ -41,9 +42,13 @@ class Admission:
         self._strangers = self._buckets
         if settings.keys:
             self._strangers = TokenBuckets(limits.stranger_rate, limits.stranger_burst, closes=True)
+        browser = settings.browser
+        self._browsers = TokenBuckets(browser.rate, browser.burst)
+        self.origins = Origins(browser)
         if before is not None:
             self._buckets.take_over(before._buckets)
             self._strangers.take_over(before._strangers)
+            self._browsers.take_over(before._browsers)
         self._any_host = any_host
         self._log_event = log_event
         self._expired: set[str] = set()  # hashes of expired keys that were logged
@@ -72,7 +77,9 @@ class Admission:
                 raise
             self._buckets.admit(f"key {known.name}")
             return known.name, known
-        if route is None or route.limited:
+        if route is not None and route.for_browsers:
+            self._browsers.admit(address_group(address))
+        elif route is None or route.limited:
             self._strangers.admit(address_group(address))
         return address, None
 

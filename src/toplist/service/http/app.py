@@ -51,8 +51,8 @@ class Exchange:
     """A request while it is answered: who asks, what it holds, and what goes to metrics and log."""
 
     __slots__ = (
-        "address", "admission", "caller", "headers", "held", "label", "method", "request_id", "sending", "size",
-        "started", "status", "works",
+        "address", "admission", "caller", "cors", "headers", "held", "label", "method", "request_id", "sending",
+        "size", "started", "status", "works",
     )  # fmt: skip
 
     def __init__(self, scope: AsgiScope, ids: RequestIds, admission: Admission) -> None:
@@ -63,6 +63,7 @@ class Exchange:
         self.address: str = scope["client"][0] if scope.get("client") else ""
         self.admission = admission  # the one that it began with: settings may be read again meanwhile
         self.caller, self.label = self.address, _UNROUTED
+        self.cors = _NO_HEADERS  # headers by which a page of another origin may read the reply
         self.status, self.size = 500, 0
         self.works = False  # whether it counts in `working`
         self.held = self.sending = 0  # bytes of the budgets of bodies
@@ -90,6 +91,7 @@ class App:
         if bool(settings.keys) != bool(self._admission.keys):
             self.handlers.description = openapi.document_json(with_keys=bool(settings.keys))
         self._admission = Admission(settings, self._log.event, self._admission, any_host=self._any_host)
+        self.handlers.reload(settings)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Serve one ASGI scope; only HTTP is supported."""
@@ -111,6 +113,8 @@ class App:
                 encoded = self._encoded_problem(exchange, error)
             if encoded is not None:
                 content, media, more = encoded
+                if exchange.cors:
+                    more = {**more, **exchange.cors}
                 exchange.size = len(content)
                 self._give_back(exchange)  # a slow reader keeps nobody else waiting
                 is_head = exchange.method == "HEAD"
@@ -131,7 +135,11 @@ class App:
         What it holds of the request and the response is freed when it returns, before their memory is given back.
         """
         route, found = self._find_route(exchange, scope)
+        if route.for_browsers:
+            self._check_origin(exchange, route, scope)
         exchange.caller, key = exchange.admission.admit(route, exchange.headers, scope)
+        if key is not None:
+            self._metrics.requests_by_key[key.name] += 1
         check_accept(exchange.headers.get(b"accept"), route.media)
         path = route.path(*found) if found else ()
         query = route.parse_query(scope["query_string"])
@@ -168,6 +176,14 @@ class App:
             exchange.works = True
             self._metrics.working += 1
         return route, found
+
+    def _check_origin(self, exchange: Exchange, route: CompiledRoute, scope: AsgiScope) -> None:
+        """Let a page of a named origin read the reply, also that it sent too much; refuse others."""
+        try:
+            exchange.cors = exchange.admission.origins.admit(exchange.headers)
+        except HttpProblem:
+            exchange.admission.admit(route, exchange.headers, scope)  # the limits also apply to other origins
+            raise
 
     async def _handle(self, exchange: Exchange, route: CompiledRoute, request: HttpRequest) -> Response:
         """Call the handler, with the memory for its response."""
@@ -231,7 +247,8 @@ class App:
             self._give_back(exchange)
         if exchange.sending:
             self._bodies.on_the_way.give_back(exchange.caller, exchange.sending)
-        status, label, caller, address = exchange.status, exchange.label, exchange.caller, ""
+        caller = "" if exchange.cors else exchange.caller  # the addresses of a page's visitors are not logged
+        status, label, address = exchange.status, exchange.label, ""
         seconds = perf_counter() - exchange.started
         self._metrics.count_request(exchange.method if label != _UNROUTED else "", label, status, seconds)
         if status in _REFUSED:

@@ -82,10 +82,13 @@ class Bodies:
     ) -> tuple[Any, int]:  # fmt: skip
         """The decoded body of a request, and how much of `memory` it holds; or the problem with it."""
         media = headers.get(b"content-type", b"")
-        if media != b"application/json" and not _is_json(media):
-            detail = "The body must be JSON, at least {}; send it with Content-Type: application/json."
+        if media != route.request_media and not _is_media(media, route.request_media):
+            given = route.route.request_media
+            detail = f"The body must be JSON, at least {{}}; send it with Content-Type: {given}."
             raise HttpProblem("unsupported-media-type", detail, [Fault(header="Content-Type", detail=detail)])
         most = self._limits.body_bytes if route.route.has_items else self._limits.list_bytes
+        if route.route.most_bytes is not None:
+            most = min(most, route.route.most_bytes)
         length = headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length[:20]) > most:
             raise _too_large(most)
@@ -213,9 +216,10 @@ def _too_many(limit: int) -> HttpProblem:
     return HttpProblem("busy", detail, headers={"retry-after": "1"})
 
 
-def _is_json(media: bytes) -> bool:
+def _is_media(media: bytes, wanted: bytes) -> bool:
+    """Whether a media type is the wanted one, in UTF-8."""
     name, _, parameters = media.lower().partition(b";")
-    return name.strip() == b"application/json" and parameters.replace(b" ", b"").replace(b'"', b"") in (
+    return name.strip() == wanted and parameters.replace(b" ", b"").replace(b'"', b"") in (
         b"",
         b"charset=utf-8",
     )

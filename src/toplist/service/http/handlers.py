@@ -12,14 +12,19 @@ import msgspec
 from toplist import __version__
 from toplist.core.item_id import ItemId, item_of_text
 from toplist.core.problem import InvalidInput
+from toplist.service.browser_settings import token_secrets
 from toplist.service.config import Settings
 from toplist.service.errors import NotFound, Refused
 from toplist.service.http import problems
+from toplist.service.http.assets import Assets
 from toplist.service.http.event_lines import EventLines
 from toplist.service.http.history import Histories
+from toplist.service.http.impression_tokens import ImpressionTokens
+from toplist.service.http.live_view import EVENT_STREAM, LiveParts, LiveViews
 from toplist.service.http.metrics import Metrics
 from toplist.service.http.page import load_page
 from toplist.service.http.problems import HttpProblem
+from toplist.service.http.rate_limit import TokenBuckets
 from toplist.service.http.routing import (
     HTML,
     JSON,
@@ -33,7 +38,18 @@ from toplist.service.http.routing import (
 from toplist.service.http.segment_hash import SegmentHash
 from toplist.service.live.ranking import TOO_LARGE
 from toplist.service.live.service import Service
-from toplist.service.wire import Health, Item, KeysPage, Rankings, Removed, SegmentsPage, too_large
+from toplist.service.wire import (
+    Health,
+    Item,
+    KeysPage,
+    ListReply,
+    ListRequest,
+    Rankings,
+    Removed,
+    Report,
+    SegmentsPage,
+    too_large,
+)
 
 # Bytes of one of these in a reply, as objects and encoded.
 RANKING_BYTES, SEGMENT_BYTES, ESTIMATE_BYTES, UPLIFT_BYTES = 4000, 2000, 1000, 6000
@@ -45,10 +61,21 @@ class Handlers:
     def __init__(self, service: Service, settings: Settings, metrics: Metrics, description: bytes = b"{}") -> None:
         self.service, self.settings, self.metrics = service, settings, metrics
         self.histories = Histories(service)
+        self.views = LiveViews(service, self.histories, metrics)
         self.segment_hash = SegmentHash(settings.segment_secret)
+        self.tokens = ImpressionTokens(token_secrets(settings.browser))
+        self.impression_rates = TokenBuckets(settings.browser.impression_rate, settings.browser.impression_burst)
         self.description = description
-        self.page_html, self.page_headers = load_page()
+        self.assets = Assets()
+        self.page_html, self.page_headers = load_page(self.assets)
         self.stopping = False
+
+    def reload(self, settings: Settings) -> None:
+        """Take the secrets and limits of reports from browsers from new settings."""
+        self.tokens = ImpressionTokens(token_secrets(settings.browser))
+        before = self.impression_rates
+        self.impression_rates = TokenBuckets(settings.browser.impression_rate, settings.browser.impression_burst)
+        self.impression_rates.take_over(before)
 
     @property
     def ready(self) -> bool:
@@ -148,9 +175,19 @@ class Handlers:
 
     async def make_list(self, request: HttpRequest) -> Response:
         """POST /v1/rankings/{name}/lists."""
+        if request.body.token:
+            self.tokens.check_asked()
         made = await self.service.lists.make(request.path[0], self.segment_hash.hidden(request.body))
         self.metrics.lists += 1
+        if request.body.token:
+            made = self.with_token(made, request.body)
         return self.segment_hash.shown(made, request.body)
+
+    def with_token(self, made: ListReply, request: ListRequest) -> ListReply:
+        """A list with its token; a deferred one can be activated until its first window is over."""
+        windows = 2.0 if request.deferred else 1.0
+        seconds = windows * self.service.queries.click_window(made.ranking)
+        return msgspec.structs.replace(made, token=self.tokens.sign(made.impression, seconds))
 
     async def read_impression(self, request: HttpRequest) -> Response:
         """GET /v1/impressions/{impression}."""
@@ -158,15 +195,25 @@ class Handlers:
 
     async def report(self, request: HttpRequest) -> Response:
         """PUT /v1/impressions/{impression}/clicks."""
+        return await self._report(request.path[0], request.body)
+
+    async def report_by_token(self, request: HttpRequest) -> Response:
+        """POST /v1/reports: a browser reports on the list that its token is for."""
+        impression = self.tokens.impression(request.body.token)
+        self.impression_rates.admit(impression)
+        return await self._report(impression, request.body)
+
+    async def _report(self, impression: str, report: Report) -> Response:
         try:
-            reply = await self.service.impressions.report(request.path[0], request.body)
+            reply = await self.service.impressions.report(impression, report)
         except NotFound as unknown:
-            self.metrics.count_report("unknown")
+            self.metrics.count_report("unknown", impression, len(report.clicks))
             raise HttpProblem("not-found", str(unknown), counted=False, why="unknown") from None
         except Refused as refused:
-            self.metrics.count_report("invalid")
+            self.metrics.count_report("invalid", impression, len(report.clicks))
             raise problems.refusal(refused, counted=False, why="invalid") from None
-        self.metrics.count_report("counted" if reply.counted else str(reply.why))
+        outcome = "counted" if reply.counted else str(reply.why)
+        self.metrics.count_report(outcome, impression, len(report.clicks))
         return reply
 
     async def activate(self, request: HttpRequest) -> Response:
@@ -212,6 +259,14 @@ class Handlers:
         """GET /v1/rankings/{name}/history."""
         return await self.histories.of(request.path[0], request.by)
 
+    async def live(self, request: HttpRequest) -> Response:
+        """GET /v1/rankings/{name}/live."""
+        name, query = request.path[0], request.query
+        is_limited = request.key is not None and request.key.rankings is not None
+        parts = LiveParts(lambda: self.views.state(name, query.items, is_limited), query.updates, lambda: self.stopping)
+        await parts.read_first()
+        return StreamResponse(parts, EVENT_STREAM)
+
     async def list_segments(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/segments."""
         return SegmentsPage(**await self._segments(request))
@@ -256,6 +311,13 @@ class Handlers:
     async def describe(self, request: HttpRequest) -> Response:
         """GET /openapi.json."""
         return RawResponse(self.description, JSON)
+
+    async def asset(self, request: HttpRequest) -> Response:
+        """GET /assets/{file}."""
+        found = self.assets.by_name.get(request.path[0])
+        if found is None:
+            raise NotFound(f"There is no file {request.path[0]!r}; those of an older version are gone.")
+        return RawResponse(*found[:2], headers=found.headers)
 
     async def show_page(self, request: HttpRequest) -> Response:
         """GET /."""

@@ -1,12 +1,16 @@
-"""Click-through rate over time, read from the event log in points of equally many lists."""
+"""Click-through rate over time and changes of a ranking, read from its event log."""
 
 from __future__ import annotations
 
+from collections import deque
+
 from toplist.service.live.service import Service
 from toplist.service.log.events import decode_outcome
-from toplist.service.store.protocol import LEARN
+from toplist.service.store.protocol import ERASED, IMPORTED, ITEMS, LEARN, RANKING
 from toplist.service.wire import Event, History, Point
 
+CHANGE_KINDS = (RANKING, ITEMS, IMPORTED, ERASED)
+CHANGES = 60  # that are kept
 MAX_POINTS = 200  # above this, neighbours are merged in pairs: a curve stays small however long the log is
 _PAGES_PER_READ = 100  # of the log; a long log takes several requests to read
 
@@ -18,11 +22,15 @@ class Curve:
         self.created = created  # tells a ranking from a deleted one of the same name
         self.seq = 0  # of the last event read
         self.points: list[Point] = []
+        self.changes: deque[Event] = deque(maxlen=CHANGES)
         self._size = 10
         self._last: Point | None = None  # incomplete
 
     def add(self, event: Event) -> None:
-        """Add a learned list of the log."""
+        """Add a learned list of the log, or a change."""
+        if event.kind != LEARN:
+            self.changes.append(event)
+            return
         clicks = len(decode_outcome(event.body).merged.clicks)
         one = Point(lists=1, clicked=int(clicks > 0), clicks=clicks, until=event.at)
         self._last = one if self._last is None else _merge(self._last, one)
@@ -56,6 +64,10 @@ class Histories:
         self._service = service
         self._curves: dict[str, Curve] = {}
 
+    def curve(self, name: str) -> Curve:
+        """The curve of a ranking as it was last read."""
+        return self._curves.get(name) or Curve()
+
     @property
     def names(self) -> set[str]:
         """The rankings whose curves are in memory."""
@@ -69,7 +81,7 @@ class Histories:
             names = {ranking.name for ranking in await self._service.queries.rankings()}
             self._curves = {known: curve for known, curve in self._curves.items() if known in names}  # drop deleted
             curve = self._curves[name] = Curve(created)
-        pages = await self._service.queries.event_pages(name, curve.seq, LEARN)
+        pages = await self._service.queries.event_pages(name, curve.seq, (LEARN, *CHANGE_KINDS))
         for _ in range(_PAGES_PER_READ):
             async with self._service.queries.lane.turn(by):  # it is the only one at work
                 pages.after = curve.seq  # another request may have read on meanwhile

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from itertools import accumulate
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -13,10 +14,11 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from toplist.service.http.connection_limits import ConnectionLimits
-from toplist.service.http.logs import Log
+from toplist.service.http.logs import Log, TimestampWriter
 from toplist.service.live.service import Service
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+LAST_REPORTS = 60  # that are kept with their outcome
 
 
 class Durations:
@@ -34,6 +36,15 @@ class Durations:
         return [(name, float(count)) for name, count in zip(names, accumulate(self.counts), strict=True)]
 
 
+class CountedReport(NamedTuple):
+    """A report, and what became of it."""
+
+    at: str
+    impression: str
+    clicks: int
+    outcome: str
+
+
 class Metrics(Collector):
     """Counters of the service.
 
@@ -45,7 +56,10 @@ class Metrics(Collector):
         self._service, self.connections, self._log = service, connections, log
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._durations: dict[tuple[str, str], Durations] = {}
-        self._reports: Counter[str] = Counter()
+        self.reports: Counter[str] = Counter()  # by outcome
+        self.last_reports: deque[CountedReport] = deque(maxlen=LAST_REPORTS)
+        self.requests_by_key: Counter[str] = Counter()
+        self._time = TimestampWriter()
         self.lists = 0
         self._open_impressions = 0
         self.in_flight = 0
@@ -62,9 +76,10 @@ class Metrics(Collector):
         durations.counts[bisect_left(SECONDS, seconds)] += 1
         durations.total += seconds
 
-    def count_report(self, outcome: str) -> None:
+    def count_report(self, outcome: str, impression: str, clicks: int) -> None:
         """Count a report by its outcome."""
-        self._reports[outcome] += 1
+        self.reports[outcome] += 1
+        self.last_reports.append(CountedReport(self._time.now(), impression, clicks, outcome))
 
     def describe(self) -> Iterable[Metric]:
         """No metrics: the registry then does not call `collect` to find their names."""
@@ -92,7 +107,7 @@ class Metrics(Collector):
         yield seconds
         yield CounterMetricFamily("toplist_lists", "Lists made, or repeated for the same request id.", self.lists)
         reports = CounterMetricFamily("toplist_reports", "Reports by outcome.", labels=("outcome",))
-        for outcome, count in self._reports.items():
+        for outcome, count in self.reports.items():
             reports.add_metric((outcome,), count)
         yield reports
         yield GaugeMetricFamily("toplist_hot_learners", "Learners in memory.", self._service.loaded_learners)

@@ -25,13 +25,13 @@ _REQUEST_ID = {
 _MEANINGS = {
     400: "The request cannot be read.",
     401: "The key is missing, unknown or expired.",
-    403: "The key lacks the scope, or is for other rankings.",
+    403: "The key lacks the scope, or is for other rankings; or a token or an origin is not valid.",
     404: "The ranking, item, segment or impression does not exist.",
     406: "The Accept header excludes the media type of the response.",
     408: "The request did not arrive in time.",
     409: "The request conflicts with the current state.",
     413: "The body is too large.",
-    415: "The Content-Type is not JSON.",
+    415: "The Content-Type is not that of the body.",
     421: "Without keys, requests must be addressed to this machine.",
     422: "The request is invalid; errors point at the wrong fields.",
     429: "Too many requests; try again later.",
@@ -101,11 +101,19 @@ def _operation(route: Route, by_type: dict[int, Any], components: dict[str, Any]
     if route.deprecated:
         operation["deprecated"] = True
     if route.request is not None:
-        body: dict[str, Any] = {"schema": by_type[id(route.request)], "example": route.request_example}
-        operation["requestBody"] = {"required": True, "content": {JSON: body}}
+        operation["requestBody"] = {"required": True, "content": {route.request_media: _body(route, by_type)}}
     if with_keys and route.scope is not None:
         operation["security"] = [{"key": [route.scope]}]
     return operation
+
+
+def _body(route: Route, by_type: dict[int, Any]) -> dict[str, Any]:
+    """The body of a request: JSON, or text that is JSON."""
+    schema, example = by_type[id(route.request)], route.request_example
+    if route.request_media == JSON:
+        return {"schema": schema, "example": example}
+    text = {"type": "string", "contentMediaType": JSON, "contentSchema": schema}
+    return {"schema": text, "example": msgspec.json.encode(example).decode()}
 
 
 def _path_parameters(route: Route) -> Iterable[dict[str, Any]]:

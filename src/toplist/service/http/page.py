@@ -1,37 +1,33 @@
-"""The page at `/`: one self-contained file, with a Content-Security-Policy that enforces it."""
+"""The dashboard at `/`: it loads the files for browsers by their hashes, under a strict Content-Security-Policy."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
 from importlib.resources import files
 
+from toplist.service.http.assets import Assets
 
-def load_page() -> tuple[bytes, dict[str, str]]:
-    """The page, and headers that allow only its own script and style and requests to this server."""
-    text = files("toplist.service.http").joinpath("page.html").read_text(encoding="utf-8")
-    policy = [
-        "default-src 'none'",
-        f"script-src {_hashes(text, 'script')}",
-        f"style-src {_hashes(text, 'style')}",
-        "connect-src 'self'",
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-    ]
+_POLICY = (
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "connect-src 'self'",
+    "img-src data:",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+)
+
+
+def load_page(assets: Assets) -> tuple[bytes, dict[str, str]]:
+    """The page, and headers that allow only scripts and styles of this server and requests to it."""
+    text = files("toplist.service.http").joinpath("assets", "page.html").read_text(encoding="utf-8")
+    text = re.sub(r'"assets/([\w.]+)"', lambda found: f'"assets/{assets.hashed[found[1]]}"', text)
     return text.encode(), {
-        "content-security-policy": "; ".join(policy),
+        "content-security-policy": "; ".join(_POLICY),
         "referrer-policy": "no-referrer",
         "x-frame-options": "DENY",  # frame-ancestors, for old browsers
         "cross-origin-opener-policy": "same-origin",
         "permissions-policy": "camera=(), geolocation=(), microphone=()",
     }
-
-
-def _hashes(text: str, tag: str) -> str:
-    """The contents of a tag as hash sources of a Content-Security-Policy."""
-    found = re.findall(rf"<{tag}>(.*?)</{tag}>", text, flags=re.DOTALL)
-    digests = (base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in found)
-    return " ".join(f"'sha256-{digest}'" for digest in digests)

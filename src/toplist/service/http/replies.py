@@ -36,7 +36,8 @@ async def send_reply(
     headers: Headers = [(b"x-request-id", request_id), *_COMMON]
     if status != 204:
         headers += ((b"content-type", media), (b"content-length", b"%d" % len(content)))
-    if more:
+    if more:  # they take precedence
+        headers = [header for header in headers if header[0].decode() not in more]
         headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in more.items()]
     await send({"type": "http.response.start", "status": status, "headers": headers})
     if len(content) > PIECE and not head:
@@ -61,6 +62,8 @@ class StreamReply:
     async def send(self, status: int, request_id: bytes, receive: Receive, send: Send, head: bool) -> None:
         """Send all of it."""
         headers: Headers = [(b"x-request-id", request_id), (b"content-type", self._media), *_COMMON]
+        if self._media.startswith(b"text/event-stream"):
+            headers.append((b"x-accel-buffering", b"no"))  # nginx would keep them until they are many
         await send({"type": "http.response.start", "status": status, "headers": headers})
         if not head:
             disconnected = asyncio.ensure_future(_disconnected(receive))

@@ -5,14 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from toplist import __version__
+from toplist.service.http.assets import JAVASCRIPT
 from toplist.service.http.handlers import Handlers
-from toplist.service.http.routing import HTML, NDJSON, Link, Route
+from toplist.service.http.live_view import EVENT_STREAM
+from toplist.service.http.routing import HTML, NDJSON, TEXT, Link, Route
 from toplist.service.wire import (
     Estimates,
     EstimatesQuery,
     Event,
     EventsQuery,
     Explanation,
+    FileName,
     Health,
     History,
     ImportBody,
@@ -29,6 +32,7 @@ from toplist.service.wire import (
     KeysPage,
     ListReply,
     ListRequest,
+    LiveQuery,
     Name,
     NextList,
     NextQuery,
@@ -36,6 +40,7 @@ from toplist.service.wire import (
     RankingChange,
     Rankings,
     RankingSpec,
+    RankingView,
     RemoveBody,
     Removed,
     Report,
@@ -43,6 +48,7 @@ from toplist.service.wire import (
     Segment,
     SegmentsPage,
     SegmentsQuery,
+    TokenReport,
     Uplift,
     UpliftQuery,
 )
@@ -82,6 +88,7 @@ _ITEM = {"id": "tea", "features": None, "hidden": False, "prior": {"mean": 0.2, 
 _CHANGED = {"added": 3, "changed": 0, "unchanged": 0}
 _OF_ALL = {"segment": None, "key": None}  # a list without a segment
 _LIST = {"impression": IMPRESSION, "items": ["coffee", "tea"], "ranking": "front-page", "deferred": False} | _OF_ALL
+_TOKEN = "1.2026a.1763210000.019a8b5e7c1f7d3a9b425f0e6c1d2a33.zZ0kRk3bNnJ9y7mYI2bVb0Oq0Q5b7o1sH4wQm8nXk1A"
 _COUNTED = {"impression": IMPRESSION, "counted": True}
 _ESTIMATE = {"item": "tea", "examined": 40.0, "mean": 0.25, "low": 0.14, "high": 0.40, "index": None}
 _REASON = {
@@ -109,6 +116,7 @@ _NAME = {"name": Name}
 # A text takes a microsecond to decode, in which nobody else is served, and the numbers of items and clicks are checked
 # afterwards. These limits are several times what 10,000 items and 2,000 clicks can have.
 _TEXTS_OF_ITEMS, _TEXTS_OF_LIST, _TEXTS_OF_REPORT = 100_000, 25_000, 20_000
+_REPORT_BYTES = 64_000  # of a report from a browser: with keepalive, it may send 64 KiB
 _OF_ITEM = {"name": Name, "item": ItemText}
 _OF_IMPRESSION = {"impression": ImpressionId}
 _TO_RANKING = tuple(
@@ -205,6 +213,14 @@ ROUTES: tuple[Route, ...] = (
         request_example={"clicks": [1], "final": True}, reply_example=_COUNTED,
     ),
     Route(
+        method="POST", path="/v1/reports", name="report_by_token", tag="browsers", for_browsers=True,
+        summary="Report from a page of a named origin, by the token of the list.", handler=Handlers.report_by_token,
+        request=TokenReport, request_media=TEXT, most_bytes=_REPORT_BYTES, most_texts=_TEXTS_OF_REPORT,
+        reply=ReportReply, problems=(403, 404),
+        request_example={"token": _TOKEN, "clicks": [{"position": 1}], "seen": [{"position": 1}]},
+        reply_example=_COUNTED,
+    ),
+    Route(
         method="PUT", path="/v1/impressions/{impression}/activation", name="activate", tag="lists", scope="report",
         summary="Say that a deferred list is shown now.", handler=Handlers.activate, parameters=_OF_IMPRESSION,
         reply=ReportReply, problems=(404,), reply_example=_COUNTED,
@@ -264,6 +280,12 @@ ROUTES: tuple[Route, ...] = (
         },
     ),
     Route(
+        method="GET", path="/v1/rankings/{name}/live", name="live", tag="browsers", scope="read",
+        summary="A ranking with its current order and last events, as server-sent events whenever it changes.",
+        handler=Handlers.live, parameters=_NAME,
+        query=LiveQuery, reply=RankingView, media=EVENT_STREAM, problems=(404,),
+    ),
+    Route(
         method="PUT", path="/v1/rankings/{name}/learner", name="import_ranker", tag="learning", scope="admin",
         summary="Begin a learner with what a saved ranker has learned, before its first list.",
         handler=Handlers.import_ranker, parameters=_NAME,
@@ -319,6 +341,11 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET", path="/openapi.json", name="describe", tag="service",
         summary="This description.", handler=Handlers.describe, reply=dict[str, Any],
+    ),
+    Route(
+        method="GET", path="/assets/{file}", name="asset", tag="browsers", parameters={"file": FileName},
+        summary="A file for browsers, such as tracker.js, also by its name with a hash.", handler=Handlers.asset,
+        reply=str, media=JAVASCRIPT, problems=(404,),
     ),
     Route(
         method="GET", path="/", name="page", tag="service",

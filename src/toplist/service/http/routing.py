@@ -20,6 +20,7 @@ from toplist.service.http.problems import HttpProblem
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
 HTML = "text/html; charset=utf-8"
+TEXT = "text/plain"
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 CHECKED_NAMES = 1000  # size of the cache of checked ranking names
 
@@ -100,6 +101,7 @@ class Route:
     parameters: Mapping[str, Any] = field(default_factory=dict)  # types of the path's parameters
     query: type[Struct] | None = None
     request: Any = None  # type of the request body
+    request_media: str = JSON  # text: a browser sends JSON so without asking first whether it may (CORS)
     status: int = 200
     reply: Any = None  # type of the response body; None: no body
     media: str = JSON
@@ -112,6 +114,8 @@ class Route:
     checks_rankings: bool = False  # whether its handler heeds the rankings that a key is for; see `App`
     reply_size: ReplySize | None = None  # bytes of its reply before it is encoded, if that can be large
     most_texts: int | None = None  # in its body; more are refused before they are decoded
+    most_bytes: int | None = None  # of its body; None: as the settings say
+    for_browsers: bool = False  # whether pages of named origins call it, with a token instead of a key
     limited: bool = True  # whether it counts against the limits of in-flight requests and of callers without a key
 
     @property
@@ -134,8 +138,8 @@ class CompiledRoute:
     """A route with its decoders, built once."""
 
     __slots__ = (
-        "decode", "handler", "is_change", "label", "limited", "media", "names", "parameters", "path", "query",
-        "reply_size", "route", "scope", "status",
+        "decode", "for_browsers", "handler", "is_change", "label", "limited", "media", "names", "parameters", "path",
+        "query", "reply_size", "request_media", "route", "scope", "status",
     )  # fmt: skip
 
     def __init__(self, route: Route) -> None:
@@ -143,6 +147,8 @@ class CompiledRoute:
         self.handler = route.handler
         self.scope = route.scope
         self.limited = route.limited
+        self.for_browsers = route.for_browsers
+        self.request_media = route.request_media.encode()
         self.is_change = route.is_change
         self.status = route.status
         self.reply_size = route.reply_size

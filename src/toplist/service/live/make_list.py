@@ -238,6 +238,7 @@ def request_digest(request: ListRequest) -> bytes:
         del fields["visitor"]
     if request.propensities is None:  # a later field
         del fields["propensities"]
+    del fields["token"]  # it is made anew with each reply
     fields = {"key": fields.pop("segment")} | {name: fields[name] for name in fields if name != "key"}
     return hashlib.blake2b(encode(fields), digest_size=16).digest()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from time import monotonic
@@ -136,6 +136,12 @@ class Queries:
         numbers = min(limit * ranking.spec.features, PAGE_NUMBERS + ranking.spec.features)
         return NUMBER_BYTES * numbers + ITEM_BYTES * min(limit, len(ranking.items))
 
+    def click_window(self, name: str) -> float:
+        """The click window of a ranking, in seconds; 0 if it was just deleted."""
+        state = self._transactions.loaded_state
+        ranking = None if state is None else state.rankings.get(name)
+        return 0.0 if ranking is None else ranking.spec.click_window
+
     @property
     def ranking_count(self) -> int:
         """Number of rankings in memory."""
@@ -245,11 +251,11 @@ class Queries:
             ranking = state.ranking(name).id
             return await state.store.read(lambda reader: reader.segments(ranking, after or "", limit))
 
-    async def event_pages(self, name: str, after: int = 0, kind: str | None = None) -> LogPages:
-        """The log of a ranking, or its events of a kind, in pages; other requests are served between two of them."""
+    async def event_pages(self, name: str, after: int = 0, kinds: Collection[str] | None = None) -> LogPages:
+        """The log of a ranking, or its events of some kinds, in pages; other requests run between two of them."""
         async with self._reading() as state:
             ranking = state.ranking(name)
-        return LogPages(self._transactions, EventPages(ranking.id, ranking.name, after, kind))
+        return LogPages(self._transactions, EventPages(ranking.id, ranking.name, after, kinds))
 
     async def open_impressions(self) -> int:
         """Number of lists that wait for reports, deferred ones included."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -33,11 +33,11 @@ class EventPage(NamedTuple):
 class EventPages:
     """The log of a ranking, page by page, up to the last event committed when a page is read.
 
-    With a `kind`, pages have the events of that kind alone.
+    With `kinds`, pages have the events of these kinds alone.
     """
 
-    def __init__(self, ranking: int, name: str, after: int = 0, kind: str | None = None) -> None:
-        self._ranking, self._name, self._kind = ranking, name, kind
+    def __init__(self, ranking: int, name: str, after: int = 0, kinds: Collection[str] | None = None) -> None:
+        self._ranking, self._name, self._kinds = ranking, name, kinds
         self.after = after  # the next page has later events; it can be set to read a page again
         self._segments: dict[int, str | None] = {WHOLE_RANKING: None}  # by learner
 
@@ -50,7 +50,7 @@ class EventPages:
         events: list[Event] = []
         size = 0
         for event in reader.events(self._ranking, self.after, until):
-            if self._kind is not None and event.kind != self._kind:
+            if self._kinds is not None and event.kind not in self._kinds:
                 continue
             if event.learner not in self._segments:
                 created = reader.event(event.learner)

@@ -10,6 +10,7 @@ from toplist.service.wire.fields import (
     LARGEST,
     PATTERN_RULES,
     TEXT_RULE,
+    FileName,
     ImpressionId,
     ItemText,
     Name,
@@ -46,7 +47,17 @@ from toplist.service.wire.learning import (
     SegmentsPage,
     SegmentsQuery,
 )
-from toplist.service.wire.lists import Impression, ListEntry, ListReply, ListRequest, Report, ReportReply, SeenEntry
+from toplist.service.wire.lists import (
+    Impression,
+    ListEntry,
+    ListReply,
+    ListRequest,
+    Report,
+    ReportReply,
+    SeenEntry,
+    TokenReport,
+)
+from toplist.service.wire.live import LiveEvent, LiveItem, LiveQuery, RankingView
 from toplist.service.wire.problems import PROBLEM_MEDIA, PROBLEM_STATUSES, PROBLEM_TYPE_PREFIX, Fault, ProblemBody
 from toplist.service.wire.rankings import Health, Ranking, RankingChange, Rankings, RankingSpec, StopIf
 from toplist.service.wire.uplift import (
@@ -62,14 +73,14 @@ from toplist.service.wire.uplift import (
 )
 
 __all__ = [
-    "Estimate", "Estimates", "EstimatesQuery", "Event", "EventsQuery", "Explanation", "Fault", "Health", "History",
-    "INTEGER_RULE", "IS_PLACE", "ITEM_RULE", "ImportBody", "ImportReply", "Impression", "ImpressionId", "Item",
-    "ItemBody", "ItemPrior", "ItemText", "ItemsBody", "ItemsChanged", "ItemsPage", "ItemsQuery", "KeysPage", "LARGEST",
-    "ListEntry", "ListReply", "ListRequest", "Name", "NextList", "NextQuery", "OfSegment", "PATTERN_RULES",
-    "PROBLEM_MEDIA",
-    "PROBLEM_STATUSES", "PROBLEM_TYPE_PREFIX", "Point", "ProblemBody", "Ranking", "RankingChange", "RankingSpec",
-    "Rankings", "Reason", "RemoveBody", "Removed", "Report", "ReportReply", "SeenEntry", "Segment", "SegmentsPage",
-    "SegmentsQuery", "TEXT_RULE", "too_large",
+    "Estimate", "Estimates", "EstimatesQuery", "Event", "EventsQuery", "Explanation", "Fault", "FileName", "Health",
+    "History", "INTEGER_RULE", "IS_PLACE", "ITEM_RULE", "ImportBody", "ImportReply", "Impression", "ImpressionId",
+    "Item", "ItemBody", "ItemPrior", "ItemText", "ItemsBody", "ItemsChanged", "ItemsPage", "ItemsQuery", "KeysPage",
+    "LARGEST", "ListEntry", "ListReply", "ListRequest", "LiveEvent", "LiveItem", "LiveQuery", "Name",
+    "NextList", "NextQuery", "OfSegment", "PATTERN_RULES", "PROBLEM_MEDIA", "PROBLEM_STATUSES", "PROBLEM_TYPE_PREFIX",
+    "Point", "ProblemBody", "Ranking", "RankingChange", "RankingSpec", "RankingView", "Rankings", "Reason",
+    "RemoveBody", "Removed", "Report", "ReportReply", "SeenEntry", "Segment", "SegmentsPage", "SegmentsQuery",
+    "TEXT_RULE", "TokenReport", "too_large",
 ]  # fmt: skip
 __all__ += [
     "Bounds", "ComparedGroups", "GroupCounts", "GuardrailStop", "MetricUplift", "SampleRatio", "StopIf", "Uplift",

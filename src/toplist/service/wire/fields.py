@@ -72,6 +72,8 @@ SegmentAlias = Annotated[
     Segment | None, Meta(description="the former name of segment", extra_json_schema={"deprecated": True})
 ]
 SegmentReply = Annotated[str | None, Meta(description="as segment", extra_json_schema={"deprecated": True})]
+FileName = Annotated[str, Meta(min_length=1, max_length=200, examples=["tracker.js"])]
+Token = Annotated[str, Meta(min_length=1, max_length=200, description="the token that came with the list")]
 RequestId = Annotated[str, Meta(min_length=1, max_length=200, pattern=TEXT)]
 VisitorId = Annotated[
     str,

@@ -22,6 +22,7 @@ from toplist.service.wire.fields import (
     SegmentAlias,
     SegmentReply,
     Strict,
+    Token,
     VisitorId,
     check_texts,
 )
@@ -41,6 +42,7 @@ class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True):
     request_id: RequestId | None = None
     deferred: bool = False  # stays closed until it is activated
     propensities: bool | None = None  # how likely the list is, in the reply and the log; None: as the ranking says
+    token: bool = False  # a token in the reply, by which a browser can report on this list
     key: SegmentAlias = None
 
     def __post_init__(self) -> None:
@@ -72,6 +74,7 @@ class ListReply(OfSegment, frozen=True, kw_only=True):
     marginals: list[float] | UnsetType = UNSET
     propensity_errors: list[float] | UnsetType = UNSET
     marginal_errors: list[float] | UnsetType = UNSET
+    token: str | UnsetType = UNSET  # if asked for
     key: SegmentReply = None
 
 
@@ -106,6 +109,12 @@ class Report(Strict, frozen=True):
         | None
     ) = None
     final: bool = False
+
+
+class TokenReport(Report, frozen=True, kw_only=True):
+    """A report of a browser, with the token that came with the list."""
+
+    token: Token
 
 
 class ReportReply(Struct, frozen=True, kw_only=True, omit_defaults=True):

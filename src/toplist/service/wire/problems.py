@@ -11,6 +11,7 @@ PROBLEM_STATUSES = {  # status of each kind of problem; where several share a st
     "unauthorized": 401,
     "key-expired": 401,
     "forbidden": 403,
+    "token-expired": 403,
     "not-found": 404,
     "no-such-path": 404,
     "method-not-allowed": 405,

@@ -28,6 +28,7 @@ def make_list(
     request_id: str | None = None,
     deferred: bool = False,
     propensities: bool | None = None,
+    token: bool = False,
 ) -> ClientRequest[ListReply]:
     """Ask for a list to show.
 
@@ -57,6 +58,8 @@ def make_list(
         Whether the click window opens only once the list is activated or reported.
     propensities : bool or None, default None
         Whether the reply and the log have the probability of what is shown; None: as the ranking says.
+    token : bool, default False
+        Whether the reply has a token, by which the browser that shows the list can report on it.
 
     Returns
     -------
@@ -75,6 +78,7 @@ def make_list(
         request_id=request_id or str(uuid.uuid4()),
         deferred=deferred,
         propensities=propensities,
+        token=token,
     )
     return ClientRequest("POST", f"{ranking_path(name)}/lists", ListReply, request)
 

@@ -1,0 +1,19 @@
+/** Numbers and times as text. */
+
+export const percent = (share: number, digits = 1): string => `${(100 * share).toFixed(digits)}%`;
+export const integer = (number: number): string => Math.round(number).toLocaleString("en");
+export const decimal = (number: number | null): string => (number === null ? "–" : number.toFixed(3));
+
+/** The time of day of an RFC 3339 time. */
+export const clock = (at: string): string => new Date(at).toLocaleTimeString("en", { hour12: false });
+
+/** Wilson's 95% interval of a proportion. */
+export function wilson(successes: number, trials: number): [number, number] {
+  if (trials <= 0) return [0, 1];
+  const z = 1.959964;
+  const share = successes / trials;
+  const spread = z * Math.sqrt((share * (1 - share)) / trials + (z * z) / (4 * trials * trials));
+  const scale = 1 + (z * z) / trials;
+  const middle = share + (z * z) / (2 * trials);
+  return [Math.max(0, (middle - spread) / scale), Math.min(1, (middle + spread) / scale)];
+}

@@ -1,0 +1,138 @@
+"""What happened lately in a ranking, read from the end of its event log."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import Any
+
+import msgspec
+
+from toplist.core.item_id import ItemId
+from toplist.service.store.protocol import LIST
+from toplist.service.wire import Event, LiveEvent
+
+RECENT_LISTS = 1000  # of which shares by position are taken
+EVENTS = 40  # that are kept
+TAIL, NEXT = 4000, 400  # events of the log that are read at first, and then with each look; others are skipped
+NAMED = 3  # items that a text names
+
+
+class Activity:
+    """The recent lists, events and changes of one ranking."""
+
+    def __init__(self, created: str, seq: int) -> None:
+        self.created = created  # tells a ranking from a deleted one of the same name
+        self.seq = max(0, seq - TAIL)  # of the last event read
+        self.events: deque[LiveEvent] = deque(maxlen=EVENTS)
+        self._lists: deque[list[ItemId]] = deque()
+        self._counts: Counter[tuple[ItemId, int]] = Counter()
+
+    @property
+    def recent(self) -> int:
+        """The number of lists that shares are of."""
+        return len(self._lists)
+
+    def add(self, event: Event) -> None:
+        """Add the next event of the log."""
+        if event.kind == LIST:
+            self._add_list(decoded(event)["items"])
+        if (said := live_event(event)) is not None:
+            self.events.append(said)
+
+    def skip_to(self, last: int) -> None:
+        """Leave out events if there are many up to the last one: with thousands a second, some tell as much."""
+        self.seq = max(self.seq, last - NEXT)
+
+    def shares(self, item: ItemId, positions: int) -> list[float]:
+        """The share of the recent lists that showed an item at each position."""
+        lists = max(1, len(self._lists))
+        return [round(self._counts[item, position] / lists, 4) for position in range(positions)]
+
+    def _add_list(self, items: list[ItemId]) -> None:
+        self._lists.append(items)
+        for position, item in enumerate(items):
+            self._counts[item, position] += 1
+        if len(self._lists) > RECENT_LISTS:
+            for position, item in enumerate(self._lists.popleft()):
+                self._counts[item, position] -= 1
+                if not self._counts[item, position]:
+                    del self._counts[item, position]
+
+
+def decoded(event: Event) -> Any:
+    """The body of an event."""
+    return msgspec.json.decode(event.body) if isinstance(event.body, msgspec.Raw) else event.body
+
+
+def live_event(event: Event) -> LiveEvent | None:
+    """An event as it is shown; None if it is not."""
+    body = decoded(event)
+    said = event_text(event.kind, body)
+    if said is None:
+        return None
+    by = body.get("by", "")
+    return LiveEvent(at=event.at, kind=event.kind, detail=said, impression=event.impression, by=by)
+
+
+def event_text(kind: str, body: Any) -> str | None:
+    """An event in words; None for a report, whose outcome is known elsewhere, and for what nobody looks for.
+
+    >>> event_text("learned", {"merged": {"clicks": [1, 3]}, "reason": "final"})
+    'clicks at 1, 3, by a final report'
+    """
+    match kind:
+        case "list":
+            return f"showed {_named(body['items'])}"
+        case "learned":
+            how = "by a final report" if body.get("reason") == "final" else "as its click window closed"
+            return f"{clicks_text(body['merged'].get('clicks', []))}, {how}"
+        case "dropped":
+            return "dropped, as it was not shown in time"
+        case "ranking":
+            return _ranking_text(body)
+        case "items":
+            put, removed = body.get("put", []), body.get("removed", [])
+            texts = [f"put {_named(_ids(put))}"] if put else []
+            texts += [f"removed {_named(removed)}"] if removed else []
+            return "; ".join(texts)
+        case "imported":
+            return f"began with {body.get('learned', 0)} lists of a saved ranker"
+        case "quarantined":
+            return f"set aside: {body.get('reason', '')}"
+        case "erased":
+            return "a segment was deleted"
+    return None
+
+
+def clicks_text(clicks: list[int]) -> str:
+    """Clicked positions in words.
+
+    >>> clicks_text([2]), clicks_text([])
+    ('a click at 2', 'no clicks')
+    """
+    if not clicks:
+        return "no clicks"
+    return f"{'clicks' if len(clicks) > 1 else 'a click'} at {', '.join(map(str, clicks))}"
+
+
+def _ranking_text(body: Any) -> str:
+    if body.get("deleted"):
+        return "the ranking was deleted"
+    spec = body.get("spec", {})
+    parts = [str(spec["policy"])] if "policy" in spec else []
+    parts += [f"{spec['positions']} positions"] if "positions" in spec else []
+    return f"settings: {', '.join(parts) or 'changed'}"
+
+
+def _ids(put: list[Any]) -> list[Any]:
+    return [each["id"] if isinstance(each, dict) else each for each in put]
+
+
+def _named(items: list[Any]) -> str:
+    """The first items by name, and how many more there are.
+
+    >>> _named(["tea", 7]), _named(list("abcde"))
+    ('tea, 7', 'a, b, c and 2 more')
+    """
+    first = ", ".join(str(item) for item in items[:NAMED])
+    return first if len(items) <= NAMED else f"{first} and {len(items) - NAMED} more"
