@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from argparse import Namespace
 from pathlib import Path
@@ -129,7 +130,7 @@ def rank_all(arguments: Namespace, suite: Any, folder: Path | None) -> int:
     if arguments.json not in (None, STDOUT):
         board.to_json(arguments.json)
     if arguments.page is not None:
-        write_page(board, arguments.page, f"toplist leaderboard --steps {arguments.steps} --runs {arguments.runs}")
+        write_page(board, arguments.page, shlex.join(["toplist", *sys.argv[1:]]))
     written = [path for path in (arguments.json, arguments.page) if path not in (None, STDOUT)]
     if written and not arguments.quiet:
         print_message(f"wrote {' and '.join(written)}")

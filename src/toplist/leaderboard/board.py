@@ -77,9 +77,9 @@ class Leaderboard:
         """Standings on one problem."""
         return standings({label: self.normalised(problem, label, horizon) for label in self.cells[problem]})
 
-    def cost(self, label: str) -> tuple[float, int]:
-        """Mean CPU time of a list in microseconds, and the largest state in bytes, over the problems it played."""
-        costs = [cells[label].cost for cells in self.cells.values() if label in cells]
+    def cost(self, label: str, division: str) -> tuple[float, int]:
+        """Mean CPU time of a list in microseconds, and the largest state in bytes, over the problems of a division."""
+        costs = [self.cells[problem.name][label].cost for problem in self.divisions()[division]]
         return float(np.mean([cost.microseconds for cost in costs])), max(cost.size for cost in costs)
 
     def violated(self, label: str) -> dict[str, tuple[str, ...]]:
@@ -98,7 +98,7 @@ class Leaderboard:
         heads = ["rank", "95% of all", "policy", "regret", "us/list", "KB", "violated on"]
         cells = [heads]
         for each in rows:
-            microseconds, size = self.cost(each.label)
+            microseconds, size = self.cost(each.label, division)
             broken = sum(problem.name in self.violated(each.label) for problem in problems)
             cells.append(
                 [

@@ -13,7 +13,7 @@ from toplist.support.catalogue import REQUIRED, part_text
 
 YARDSTICK = "random"
 TUNED = ", tuned"  # the end of the label of a policy with tuned parameters
-# Per reading, the click models of which it misses or invents no examination.
+# Per reading, the click models that the papers of its policies assume.
 FITTING: dict[type, frozenset[str]] = {
     ThroughFirstClick: frozenset({"cascade"}),
     ThroughLastClick: frozenset({"cascade", "dcm"}),

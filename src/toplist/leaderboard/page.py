@@ -44,7 +44,7 @@ def division(board: Leaderboard, name: str) -> dict[str, Any]:
     names = {problem.name for problem in board.divisions()[name]}
     rows = []
     for each in board.overall(name):
-        microseconds, size = board.cost(each.label)
+        microseconds, size = board.cost(each.label, name)
         rows.append(
             {
                 "standing": each, "before": [scores[each.label] for scores in earlier], "microseconds": microseconds,

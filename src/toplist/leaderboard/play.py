@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -129,7 +130,8 @@ class KeptCosts:
         self._path = None if folder is None else folder / COSTS
         self._known: dict[str, list[Any]] = {}
         if self._path is not None and self._path.is_file():
-            self._known = json.loads(self._path.read_text())
+            with suppress(ValueError):  # a damaged file: they are measured again
+                self._known = json.loads(self._path.read_text())
 
     def of(self, match: Match, setup: RunSetup, seed: int) -> Cost:
         """The cost of a match, whose users have the type for which the policy is compiled."""

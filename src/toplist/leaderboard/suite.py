@@ -87,8 +87,9 @@ def read_suite(text: str | None = None) -> Suite:
     >>> suite.version, len(suite.problems) >= 24
     (1, True)
     """
-    found = json.loads(files("toplist.leaderboard").joinpath("suite.json").read_text() if text is None else text)
+    given = files("toplist.leaderboard").joinpath("suite.json").read_text() if text is None else text
     try:
+        found = json.loads(given)
         suite = Suite(int(found["version"]), *(tuple(map(_problem, found[part])) for part in ("problems", "tuning")))
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"A suite has a version, problems and tuning problems, but there is {error!r}.") from None

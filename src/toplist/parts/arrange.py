@@ -81,11 +81,17 @@ class TopK(NamedTuple):
             lay_out(scratch.items, request.order, request.pins, slate)
         elif len(self.places) > 0 or len(request.pins) > 0:
             lay_out(scratch.items, self.places, request.pins, slate)
-        if slate.rows.shape[1] > 0:
-            for position in range(slate.size[0]):
-                row, scored = slate.rows[position], request.features[slate.items[position]]
-                for feature in range(len(row)):
-                    row[feature] = scored[feature]
+        copy_rows(request, slate)
+
+
+@helper
+def copy_rows(request: Request, slate: Slate) -> None:
+    """Copy the features of the listed items to the slate, if it has room for them."""
+    if slate.rows.shape[1] > 0:
+        for position in range(slate.size[0]):
+            row, scored = slate.rows[position], request.features[slate.items[position]]
+            for feature in range(len(row)):
+                row[feature] = scored[feature]
 
 
 class DiverseScratch(NamedTuple):

@@ -11,7 +11,7 @@ from toplist.core.compiling import helper
 from toplist.core.problem import Problem, number, refuse
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Request, Slate
-from toplist.parts.arrange import ComposedCache, TopK, lay_out
+from toplist.parts.arrange import ComposedCache, TopK, copy_rows, lay_out
 from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.select import select
 from toplist.parts.index.sort import ranked_value
@@ -50,7 +50,7 @@ class ForcedTurns(NamedTuple):
 
     Notes
     -----
-    List t since the last restart is forced if `a = t mod floor(L / p)` is between 1 and L: item a stands first, and the
+    List t since the last restart is forced if `a = 1 + (t - 1) mod floor(L / p)` is at most L: item a stands first, and the
     others are drawn. The items are numbered by a hash, so that it does not matter where they are stored. Wang,
     Zhou, Li, Varshney and Zhao, Nearly Optimal Algorithms for Piecewise-Stationary Cascading Bandits, ICASSP 2021.
 
@@ -118,10 +118,7 @@ class ForcedTurns(NamedTuple):
         slate.size[0] = min(request.positions, len(candidates))
         if len(request.pins) > 0:
             lay_out(cache.arrangement.items, request.order[:0], request.pins, slate)
-        if slate.rows.shape[1] > 0:
-            for position in range(slate.size[0]):
-                for feature in range(slate.rows.shape[1]):
-                    slate.rows[position, feature] = request.features[slate.items[position], feature]
+        copy_rows(request, slate)
 
 
 @helper

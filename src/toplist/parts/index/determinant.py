@@ -17,7 +17,7 @@ from toplist.parts.memory.position_ridge import ridge_prior, squared_discounts
 from toplist.parts.memory.ridge import Linear, widths
 from toplist.parts.memory.symmetric import cholesky
 
-THEORY = 0.0  # in compiled code, a level that the horizon gives
+THEORY = -1.0  # in compiled code, a level that the horizon gives
 
 
 class DeterminantScratch(NamedTuple):
@@ -65,10 +65,12 @@ class DeterminantBound(NamedTuple):
             if delta != "theory":
                 raise refuse("DeterminantBound's delta", delta, "a number between 0 and 1, or 'theory'", "as 0.01")
             delta = THEORY
+        elif delta != THEORY:
+            delta = number("DeterminantBound's delta", delta, 1e-300, 1.0, "or 'theory'")
         return self._replace(
             prior=ridge_prior(self.prior, squared_discounts(self.discount, problem.positions)),
             discount=1.0,
-            delta=number("DeterminantBound's delta", delta, 0.0, 1.0, "or 'theory'"),
+            delta=float(delta),
             noise=number("DeterminantBound's noise", self.noise, 0.0, 1e9, "C3-UCB's is 1"),
             steps=float(problem.steps or 0),
         )
@@ -109,6 +111,6 @@ def determinant_radius(belief: Linear, scoring: DeterminantBound, factor: Floats
     for i in range(len(belief.theta)):  # relative to the prior, so that nothing is lost where that is large
         logarithm += math.log(factor[i, i] * factor[i, i] / scoring.prior)
     delta = scoring.delta
-    if delta <= THEORY:
+    if delta < 0.0:
         delta = 1.0 / math.sqrt(scoring.steps if scoring.steps > 0.0 else belief.clock[0] + 1.0)
     return float(scoring.noise * math.sqrt(max(0.0, logarithm - 2.0 * math.log(delta))) + math.sqrt(scoring.prior))
