@@ -50,8 +50,8 @@ class ForcedTurns(NamedTuple):
 
     Notes
     -----
-    List t since the last restart is forced if `a = 1 + (t - 1) mod floor(L / p)` is at most L: item a stands first, and the
-    others are drawn. The items are numbered by a hash, so that it does not matter where they are stored. Wang,
+    List t since the last restart is forced if `a = 1 + (t - 1) mod floor(L / p)` is at most L: item a stands first, and
+    the others are drawn. The items are numbered by a hash, so that it does not matter where they are stored. Wang,
     Zhou, Li, Varshney and Zhao, Nearly Optimal Algorithms for Piecewise-Stationary Cascading Bandits, ICASSP 2021.
 
     Examples

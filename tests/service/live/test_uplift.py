@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import apsw
 import numpy as np
 import pytest
 from running import (
@@ -90,6 +91,46 @@ def same(part: Any, by_hand: dict[str, Counter[str]]) -> None:
         counts = getattr(part, group)
         for name in ("visitors", "lists", "clicked", "clicks", "clicks_at_1"):
             assert getattr(counts, name) == by_hand[group][name], (group, name)
+
+
+def test_a_sum_that_cannot_be_read_stops_no_list(tmp_path: Path) -> None:
+    async def play() -> None:
+        clock, rng = Clock(), np.random.default_rng(1)
+        async with at_work(tmp_path / "db", clock) as service:
+            await front(service, holdout=0.4)
+            await visits(service, 20, rng)
+        with closing(apsw.Connection(str(tmp_path / "db"))) as connection:
+            connection.execute("UPDATE tallies SET body = x'00'")
+        async with at_work(tmp_path / "db", clock) as service:
+            await service.uplift.uplift("front")
+            clock.pass_(DAY)
+            assert await service.impressions.close_due() > 0
+            await visits(service, 20, rng)
+            await service.uplift.uplift("front", by="day")
+
+    run(play())
+    assert any("tallies" in text for text in damage(tmp_path / "db"))
+
+
+def test_a_learner_that_is_loaded_while_sums_are_read_learns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service, holdout=0.9)
+            made = await shown(service, visitor="v1", segment="s1")
+            await killed(service)
+        async with at_work(tmp_path / "db") as service:
+            load = uplift_sums.UpliftSums.load
+
+            async def slow(sums: uplift_sums.UpliftSums, lists: Any) -> None:
+                monkeypatch.undo()
+                await shown(service, visitor="v2", segment="s1")  # loads the learner
+                await load(sums, lists)
+
+            monkeypatch.setattr(uplift_sums.UpliftSums, "load", slow)
+            assert (await told(service, made, 1, final=True)).counted
+            assert service.quarantined.total() == 0
+
+    run(play())
 
 
 def test_closed_lists_count_by_visitor_day_and_segment_also_after_a_restart(tmp_path: Path) -> None:

@@ -136,6 +136,8 @@ class Impressions:
             if one.damage is not None and one.is_open:
                 await load_learner(state, one)
             is_ready = not closes or not is_measured(state, one) or await load_sums(state, [one], now)
+            if closes and one.seq not in lists and needs_list(state, one):
+                continue  # its learner was loaded, or the policy changed, during a read
             if is_ready and state.has(one) and self._transactions.is_current(state):
                 return state, one, lists
 

@@ -28,6 +28,7 @@ from toplist.service.live.weigh_list import ListWeigher, WeighedDraft
 from toplist.service.live.work_memory import SMALL, TIMES_LEARNER
 from toplist.service.log.events import NO_PLACEMENT, SHADOW, ListEvent, ListOutcome, ListPlacement, encode
 from toplist.service.log.impression_id import ImpressionIds, id_text
+from toplist.service.log.settings import LearnerSettings
 from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, ImpressionRow, RequestRow, Row
 from toplist.service.wire import ListReply, ListRequest
 
@@ -98,7 +99,7 @@ class Lists:
                     if learner is None and request.segment is not None and self._pools.is_outdated(state, ranking):
                         await self._pools.update(state, ranking)
                         continue
-                if not self._can_make(state, ranking, request, remembered):
+                if not self._can_make(state, ranking, settings, request, remembered):
                     continue
                 if not weighs or (draft is not None and draft.fits(state, ranking, request.segment)):
                     break
@@ -113,13 +114,14 @@ class Lists:
                 work.give_back(held)
 
     def _can_make(
-        self, state: LiveState, ranking: LiveRanking, request: ListRequest, remembered: RememberedRequest | None
-    ) -> bool:
+        self, state: LiveState, ranking: LiveRanking, settings: LearnerSettings, request: ListRequest,
+        remembered: RememberedRequest | None,
+    ) -> bool:  # fmt: skip
         """Whether all that was read is still so: other requests may have come in between."""
         return (
             self._transactions.is_current(state)
             and state.rankings.get(ranking.name) is ranking
-            and ranking.compiled is ranking.settings
+            and ranking.compiled is ranking.settings is settings
             and bool(ranking.items)
             and (request.request_id is None or state.requests.get((ranking.id, request.request_id)) is remembered)
         )

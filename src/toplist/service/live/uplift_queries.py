@@ -10,8 +10,9 @@ from toplist.service.clock import as_time
 from toplist.service.errors import Conflict
 from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.transaction import Transactions
+from toplist.service.live.uplift_sums import readable_sum
 from toplist.service.log.events import decode_learner, decode_stopped
-from toplist.service.log.tallies import ALL_KEY, decode_sum
+from toplist.service.log.tallies import ALL_KEY
 from toplist.service.store.protocol import DAY_SLICE, SEGMENT_SLICE, EventRow, LogReader, TallyRow
 from toplist.service.wire import (
     Bounds,
@@ -102,9 +103,8 @@ def _name(reader: LogReader, row: TallyRow, by: str) -> str | None:
 
 
 def _tally(row: TallyRow) -> Tally:
-    found = decode_sum((row.slice, row.visitor), row.body)
-    assert isinstance(found, Tally)
-    return found
+    found = readable_sum(row)
+    return found if isinstance(found, Tally) else Tally()
 
 
 def _stop(event: EventRow) -> GuardrailStop:

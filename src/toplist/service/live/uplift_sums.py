@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 from collections import OrderedDict
 from collections.abc import Iterable
 
 from toplist.service.live.impression_state import ImpressionState
+from toplist.service.live.quarantine import reason_of
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.log.events import MergedReport
+from toplist.service.log.replay import UNREADABLE
 from toplist.service.log.tallies import ALL_KEY, ClosedList, Sum, TallyKey, count_list, decode_sum, tally_rows_of
 from toplist.service.store.group_commit import GroupCommit
 from toplist.service.store.protocol import LogReader, Store, TallyRow
 from toplist.uplift import Tally
+
+logger = logging.getLogger("toplist.service")
 
 REMEMBERED_SUMS = 50_000  # in memory, besides those that are not committed yet; others are read again
 EVICTED_AT_ONCE = 1000
@@ -71,7 +76,7 @@ class UpliftSums:
         for (id, measured), keys in missing.items():
             for key in keys:
                 row = found.get((id, measured, key))
-                value = None if row is None else decode_sum(key, row.body)
+                value = None if row is None else readable_sum(row)
                 self._known.setdefault((id, measured, key), KnownSum(value, 0))
 
     def count(self, ranking: LiveRanking, closed: ClosedList, seq: int) -> tuple[list[TallyRow], Tally]:
@@ -100,6 +105,15 @@ class UpliftSums:
             if self._known[oldest].last_seq >= pending:
                 break
             del self._known[oldest]
+
+
+def readable_sum(row: TallyRow) -> Sum | None:
+    """The sum in a row; None if it cannot be read: it begins anew, others go on, and `store check` names the row."""
+    try:
+        return decode_sum((row.slice, row.visitor), row.body)
+    except UNREADABLE as problem:
+        logger.error("A sum of the uplift of ranking %d cannot be read: %s", row.ranking, reason_of(problem))
+        return None
 
 
 def _keys(ranking: LiveRanking, closed: ClosedList) -> list[SumKey]:
