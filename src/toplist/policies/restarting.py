@@ -42,8 +42,8 @@ def glrt_cascade_ucb(
     -----
     List t since the last restart is forced if `a = 1 + (t - 1) mod floor(L / p)` is at most L: item a stands first, and
     the others are drawn. All other lists are those of CascadeUCB1 since the restart,
-    `U(e) = mean + sqrt(scale log t / T)`. A likelihood-ratio test per item starts everything over. Wang, Zhou, Li, Varshney and Zhao, Nearly Optimal
-    Algorithms for Piecewise-Stationary Cascading Bandits, ICASSP 2021.
+    `U(e) = mean + sqrt(scale log t / T)`. A likelihood-ratio test per item starts everything over. Wang, Zhou, Li,
+    Varshney and Zhao, Nearly Optimal Algorithms for Piecewise-Stationary Cascading Bandits, ICASSP 2021.
     """
     return Policy(ThroughFirstClick(), Resetting(GLR(level)), UCB1(scale), ForcedTurns(share, changes, TopK(order)))
 
