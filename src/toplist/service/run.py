@@ -149,7 +149,7 @@ async def _serve(
     periodic: list[asyncio.Task[None]] = []
     try:
         periodic = [
-            asyncio.create_task(repeat(service.impressions.close_due, CLOSE_EVERY, log, "closing")),
+            asyncio.create_task(repeat(service.impressions.close_all_due, CLOSE_EVERY, log, "closing")),
             asyncio.create_task(repeat(service.retention.forget_old, FORGET_EVERY, log, "retaining")),
             asyncio.create_task(repeat(service.retention.purge_deleted, PURGE_EVERY, log, "purging")),
         ]

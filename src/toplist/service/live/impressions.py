@@ -33,7 +33,7 @@ from toplist.service.store.protocol import (
 )
 from toplist.service.wire import Report, ReportReply
 
-CLOSED_AT_ONCE = 500  # impressions; more would keep requests waiting
+CLOSED_AT_ONCE = 100  # impressions; more would keep requests waiting
 BYTES_CLOSED_AT_ONCE = 16 << 20  # of their lists, where these have many features
 
 ListEvents = dict[int, ListEvent]  # lists that had to be read from the log, by seq
@@ -85,8 +85,13 @@ class Impressions:
         self._count_learned(reason)
         return reply
 
+    async def close_all_due(self) -> None:
+        """Close all impressions whose click window is over, while others are served."""
+        while await self.close_due() >= CLOSED_AT_ONCE:
+            pass
+
     async def close_due(self, now: int | None = None) -> int:
-        """Close impressions whose click window is over, some hundred at most; returns their number."""
+        """Close impressions whose click window is over, a hundred at most; returns their number."""
         read = self._transactions.clock()
         if not self._transactions.clock.is_believed:
             return 0

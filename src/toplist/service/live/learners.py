@@ -29,7 +29,7 @@ from toplist.service.store.protocol import ITEMS, LEARNER, EventRow, LearnerRow,
 
 SNAPSHOT_EVERY = 1000  # events of a learner; more if a snapshot is large
 WORTH_A_SNAPSHOT = 64  # events; fewer are replayed faster than a snapshot is written
-MANY_CHANGES = 200  # of a ranking's items, which are replayed in another thread
+MANY_CHANGES = 2  # of a ranking's items, thousands each, which are replayed in another thread
 MANY_EVENTS = 200  # of a learner, which are replayed in another thread; some milliseconds
 TRIES_IN_THREAD = 2  # events that come meanwhile may need another read; then the event loop waits
 MEASURED_EVERY = 64  # events of a learner; it grows with its open lists

@@ -126,16 +126,17 @@ class Retention:
                 break
         if deleted is None:
             return await self._purge_learner(state)
-        with self._transactions.change():
-            ranking, seq, last = deleted.row
-            until = min(seq + PURGED_AT_ONCE, last - 1)
-            rows: list[Row] = [PurgeEvents(ranking, seq, until, PURGED_AT_ONCE), DeletedRow(ranking, until, last)]
-            is_done = seq == until and not deleted.has_items
-            if is_done:
-                rows = [PurgeDone(ranking)]
-            if is_done or state.purging != ranking:  # a look at all impressions, which takes a while
-                state.purging = ranking
-                state.purge(ranking)
+        ranking, seq, last = deleted.row
+        until = min(seq + PURGED_AT_ONCE, last - 1)
+        rows: list[Row] = [PurgeEvents(ranking, seq, until, PURGED_AT_ONCE), DeletedRow(ranking, until, last)]
+        is_done = seq == until and not deleted.has_items
+        if is_done:
+            rows = [PurgeDone(ranking)]
+        if is_done or state.purging != ranking:  # a look at all impressions, which takes a while
+            state.purging = ranking
+            await state.purge(ranking)
+            if not self._transactions.is_current(state):
+                return True
         await self._transactions.commit(rows)
         return True
 
@@ -156,10 +157,12 @@ class Retention:
         if found is not None:
             row, has_rows = found
             purge = PurgeLearner(row.ranking, row.learner, PURGED_AT_ONCE)
+            if not has_rows or state.purging != row.learner:
+                state.purging = row.learner
+                await state.purge_learner(row.learner)
+                if not self._transactions.is_current(state):
+                    return True
             with self._transactions.change():
-                if not has_rows or state.purging != row.learner:
-                    state.purging = row.learner
-                    state.purge_learner(row.learner)
                 rows = [purge if has_rows else PurgeLearnerDone(row.learner)]
                 if not has_rows:
                     state.learners.forget_deleted(row.learner)

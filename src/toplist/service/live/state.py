@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -34,7 +35,10 @@ from toplist.service.store.protocol import (
     Store,
 )
 
+T = TypeVar("T")
+
 REMEMBERED = 20_000  # impressions and requests in memory, besides those that are not committed yet
+SCANNED_AT_ONCE = 1000  # impressions or requests, of all in memory
 REMEMBERED_POSITIONS = 500_000  # of these impressions together: long lists are remembered for a shorter time
 ALL_IMPRESSIONS = b""  # stands for all ids while due impressions are read
 EVICTED_AT_ONCE = 100  # of either: finding the first uncommitted event takes as long for many as for one
@@ -284,24 +288,40 @@ class LiveState:
 
     # What the store deletes -------------------------------------------------------------------------------------------
 
-    def purge(self, ranking: int) -> None:
+    async def purge(self, ranking: int) -> None:
         """Remove impressions and requests of a deleted ranking."""
-        for impression in [one for one in self.impressions.values() if one.ranking == ranking]:
-            self._remove_impression(impression)
-        for known in [known for known in self.requests if known[0] == ranking]:
-            del self.requests[known]
+        gone = await _found(self.impressions.values(), lambda impression: impression.ranking == ranking)
+        known = await _found(self.requests.items(), lambda request: request[0][0] == ranking)
+        self._remove_purged(gone, known)
 
-    def purge_learner(self, learner: int) -> None:
+    async def purge_learner(self, learner: int) -> None:
         """Remove impressions of a deleted learner, and the requests for them."""
-        gone = [impression for impression in self.impressions.values() if impression.learner == learner]
-        for impression in gone:
-            self._remove_impression(impression)
+        gone = await _found(self.impressions.values(), lambda impression: impression.learner == learner)
         purged = {impression.id for impression in gone}
-        for known in [known for known, request in self.requests.items() if request.impression in purged]:
-            del self.requests[known]
+        known = await _found(self.requests.items(), lambda request: request[1].impression in purged) if purged else []
+        self._remove_purged(gone, known)
+
+    def _remove_purged(
+        self, gone: list[ImpressionState], known: list[tuple[tuple[int, str], RememberedRequest]]
+    ) -> None:
+        for impression in filter(self.has, gone):
+            self._remove_impression(impression)
+        for key, request in known:
+            if self.requests.get(key) is request:  # else it has got another list
+                del self.requests[key]
 
     def forget(self, learner: int, seq: int) -> None:
         """Remove a learner's impressions that were closed by events up to `seq`, as the store does."""
         for impression in list(self.impressions.values()):
             if impression.learner == learner and not impression.is_open and impression.last_seq <= seq:
                 self._remove_impression(impression)
+
+
+async def _found(values: Iterable[T], fits: Callable[[T], bool]) -> list[T]:
+    """Those of very many values that fit; gives way to others meanwhile."""
+    found: list[T] = []
+    everything = list(values)
+    for begin in range(0, len(everything), SCANNED_AT_ONCE):
+        found += filter(fits, everything[begin : begin + SCANNED_AT_ONCE])
+        await asyncio.sleep(0)
+    return found
