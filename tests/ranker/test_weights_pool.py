@@ -75,11 +75,17 @@ def test_without_keys_to_compare_the_strength_is_the_usual_one() -> None:
 
 def test_a_feature_that_never_varies_does_no_harm() -> None:
     random = np.random.default_rng(1)
-    pool = WeightsPool()
+    pool, without = WeightsPool(), WeightsPool()
     for _ in range(10):
-        rows = np.append(random.random((200, 2)), np.zeros((200, 1)), axis=1)
-        pool.add(own_sums(rows, (random.random(200) < 0.3).astype(np.float64)), np.ones(3))
+        rows, values = random.random((200, 2)), (random.random(200) < 0.3).astype(np.float64)
+        pool.add(own_sums(np.append(rows, np.zeros((200, 1)), axis=1), values), np.ones(3))
+        without.add(own_sums(rows, values), np.ones(2))
     assert 100.0 < pool.strength() <= LARGEST_STRENGTH
+    assert pool.strength() == pytest.approx(without.strength())
+    gram, total = pool.sums_for_new_key(50.0, np.ones(3))
+    expected_gram, expected_total = without.sums_for_new_key(50.0, np.ones(2))
+    assert gram[:2, :2] == pytest.approx(expected_gram)
+    assert total[:2] == pytest.approx(expected_total)
 
 
 def test_a_new_key_counts_as_much_as_the_strength_says() -> None:
