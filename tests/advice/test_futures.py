@@ -31,13 +31,16 @@ def plan(horizon: float = 1000.0) -> QueryPlan:
 
 def test_without_breaks_nothing_changes() -> None:
     one = plan()
-    assert Futures(NO_DRIFT, 1000.0, 5000.0, 0).plan(one, 2) is one
+    futures = Futures(NO_DRIFT, 1000.0, 5000.0, 0)
+    assert futures.plan(one, 2) is one
+    assert futures.expected_breaks() == 0.0
 
 
 def test_breaks_are_as_frequent_as_in_the_log() -> None:
     """3 breaks in 1,000 lists: 4 epochs, so that 2,000 lists have 8; 400 draws."""
     futures = Futures(DRIFT, 1000.0, 2000.0, 1)
     counts = [len(futures.breaks(draw)) for draw in range(400)]
+    assert futures.expected_breaks() == 8.0
     assert np.mean(counts) == pytest.approx(8.0, abs=4.0 * np.sqrt((8.0 + 16.0) / 400))
     assert np.var(counts) > 12.0  # more than the 8 of a known rate
     assert futures.breaks(5).tolist() == futures.breaks(5).tolist() != futures.breaks(6).tolist()

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from toplist.advice import playing, query_worlds
+from toplist.advice import playing
+from toplist.advice.kept_plays import KeptPlays
 from toplist.cli import Exit, main
 from toplist.support.progress_bar import FitProgressBar
 
@@ -102,24 +103,30 @@ def test_an_interrupted_advice_goes_on(
     assert {"weigh dbn", "look for drift", "play"} < set(stages)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("ThreadPool")]
 
-    played: list[int] = []
-    make_world = query_worlds.query_world
+    missing: list[int] = []
+    fill = KeptPlays.fill
 
     def counted(*given: Any) -> Any:
-        played.append(1)
-        return make_world(*given)
+        done = fill(*given)
+        missing.append(int((~done).sum()))
+        return done
 
     def refused(*_: object, **__: object) -> None:
         raise AssertionError("the fits were kept")
 
     monkeypatch.setattr(sys.modules["toplist.logs.compare_models"], "fit_model", refused)
-    monkeypatch.setattr(playing, "query_world", counted)
+    monkeypatch.setattr(KeptPlays, "fill", counted)
     answers = []
     for _ in range(2):
         assert main(["advise", log, *FEW, "--out", str(folder)]) == Exit.FINE
         answers.append(capsys.readouterr().out)
-    assert len(played) <= 1  # of two draws of one query, one was played before, or both
+    assert missing[0] <= 1  # of two draws of one query, one was played before, or both
+    assert missing[1] == 0
     assert "What would change the advice" in answers[0] == answers[1]
+    monkeypatch.setattr(playing, "LATE", 0.8)  # other code: all is played again
+    assert main(["advise", log, *FEW, "--out", str(folder)]) == Exit.FINE
+    assert missing[2] == 2
+    capsys.readouterr()
     monkeypatch.undo()
     assert main(["advise", log, *FEW]) == Exit.FINE
     assert capsys.readouterr().out == answers[0]

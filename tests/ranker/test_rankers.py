@@ -114,7 +114,7 @@ def test_features_are_shared() -> None:
     rankers.change("tea", [4.0, 0.0])
     with pytest.warns(UserWarning, match="divided"):
         assert len(rankers.rank("a")) == 2
-    with pytest.raises(InvalidInput, match="cannot pool keys, since it learns more from the past than sums over"):
+    with pytest.raises(InvalidInput, match="cannot pool keys, since it has a memory that cannot add up"):
         family("gl-cdcm", features=rows)
 
 

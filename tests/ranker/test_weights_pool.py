@@ -8,6 +8,7 @@ import pytest
 from toplist import Ranker, Rankers, make
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, empty_page, empty_slate
+from toplist.parts.memory.ridge import covariance
 from toplist.ranker.own_sums import OwnSums, own_of
 from toplist.ranker.pool import LARGEST_STRENGTH, USUAL_STRENGTH
 from toplist.ranker.weights_pool import WeightsPool
@@ -74,11 +75,17 @@ def test_without_keys_to_compare_the_strength_is_the_usual_one() -> None:
 
 def test_a_feature_that_never_varies_does_no_harm() -> None:
     random = np.random.default_rng(1)
-    pool = WeightsPool()
+    pool, without = WeightsPool(), WeightsPool()
     for _ in range(10):
-        rows = np.append(random.random((200, 2)), np.zeros((200, 1)), axis=1)
-        pool.add(own_sums(rows, (random.random(200) < 0.3).astype(np.float64)), np.ones(3))
+        rows, values = random.random((200, 2)), (random.random(200) < 0.3).astype(np.float64)
+        pool.add(own_sums(np.append(rows, np.zeros((200, 1)), axis=1), values), np.ones(3))
+        without.add(own_sums(rows, values), np.ones(2))
     assert 100.0 < pool.strength() <= LARGEST_STRENGTH
+    assert pool.strength() == pytest.approx(without.strength())
+    gram, total = pool.sums_for_new_key(50.0, np.ones(3))
+    expected_gram, expected_total = without.sums_for_new_key(50.0, np.ones(2))
+    assert gram[:2, :2] == pytest.approx(expected_gram)
+    assert total[:2] == pytest.approx(expected_total)
 
 
 def test_a_new_key_counts_as_much_as_the_strength_says() -> None:
@@ -155,16 +162,17 @@ def test_priors_of_weights_are_kept_and_not_taken_for_observations() -> None:
     assert 0.0 < lower < 0.3
 
 
-def test_adding_sums_is_learning() -> None:
+@pytest.mark.parametrize("name", ["cascade-lin-ucb", "cascade-lin-ts"])
+def test_adding_sums_is_learning(name: str) -> None:
     """Against ridge regression from scratch."""
     random = np.random.default_rng(7)
     rows, values = random.random((40, D)), random.random(40)
-    policy: Any = make("cascade-lin-ucb(sigma=0.5)")
+    policy: Any = make(f"{name}(sigma=0.5)")
     problem = Problem(4, 2, D)
     ready = policy.prepare(problem)
     belief = ready.begin(problem)
     ready.add_sums(belief, rows.T @ rows, rows.T @ values)
     gram = np.eye(D) + rows.T @ rows / 0.25
-    assert belief.inverse == pytest.approx(np.linalg.inv(gram))
+    assert covariance(belief) == pytest.approx(np.linalg.inv(gram))
     assert belief.theta == pytest.approx(np.linalg.solve(gram, rows.T @ values / 0.25))
     assert np.triu(belief.gram) == pytest.approx(np.triu(gram))

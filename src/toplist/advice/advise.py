@@ -154,15 +154,15 @@ def advise(
     leading = next(iter(drawn.values())).fitted
     tell(AdviceProgress("look for drift", 0, 1))
     drift = find_drift(leading, records, sampled.codes)
-    changes = len(drift.breaks) * situation.horizon / situation.lists
-    reasons = named or candidate_policies(situation, examination(compared), changes, rows is not None)
+    futures = Futures(drift, situation.lists, situation.horizon, key)
+    reasons = named or candidate_policies(situation, examination(compared), futures.expected_breaks(), rows is not None)
     scales = reading_scales(leading, records)
     plans = plan_queries(records, leading, sampled, situation, drift, rows, share, key, scales)
     players = [(name, each) for name, found in drawn.items() for each in found.draws]
     played = play_policies(
         {name: make(name) for name in reasons}, [each for _, each in players], plans, key, workers, compiled,
         lambda done, total: tell(AdviceProgress("play", done, total)),
-        Futures(drift, situation.lists, situation.horizon, key), folder,
+        futures, folder,
     )  # fmt: skip
     outcome = AdviceOutcome(
         tuple(reasons), played, sampled.weight, sampled.is_sample, tuple(name for name, _ in players),

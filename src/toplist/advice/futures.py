@@ -1,8 +1,8 @@
 """The future of a log that breaks: when visitors change again, and what items become then.
 
 Nobody knows what comes, but the log shows how often it breaks and how far items move. So each draw has a future of its
-own: breaks as frequent as in the log, at which as large a share of the items moves, as far as in the log. The visitors
-of the log do not come back: a ranking that suited them would look better than it will be.
+own: epochs as long as in the log on average, between which as large a share of the items moves, about as far. The
+visitors of the log do not come back: a ranking that suited them would look better than it will be.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from toplist.advice.query_worlds import QueryPlan
 from toplist.core.slate import Floats
 
 MOST_STATES = 40  # different ones of the items of a query; a longer future goes through them again
-MORE = 1.0  # epoch than breaks: the log has so many epochs, and those of the future are as long
 
 
 class Futures(NamedTuple):
@@ -45,12 +44,16 @@ class Futures(NamedTuple):
     horizon: float
     seed: int
 
+    def expected_breaks(self) -> float:
+        """How often visitors change within the horizon on average: epochs are as long as in the log."""
+        return (len(self.drift.breaks) + 1) * self.horizon / self.lists if self.drift.breaks else 0.0
+
     def breaks(self, draw: int) -> Floats:
         """When visitors change in a draw, as shares of the horizon: for all queries at the same time."""
         if not self.drift.breaks:
             return np.zeros(0)
         random = np.random.default_rng([self.seed, 3, draw])
-        rate = random.gamma(len(self.drift.breaks) + MORE) / self.lists
+        rate = random.gamma(len(self.drift.breaks) + 1.0) / self.lists
         return np.sort(random.random(random.poisson(rate * self.horizon)))
 
     def plan(self, plan: QueryPlan, draw: int) -> QueryPlan:

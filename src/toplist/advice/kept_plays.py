@@ -26,7 +26,8 @@ class KeptPlays:
     folder : str or path-like
         An existing folder.
     asked : tuple
-        All that the result depends on: arrays, text, numbers, and tuples, lists and mappings of these.
+        All that the result depends on, the code included: arrays, text, numbers, and tuples, lists and mappings of
+        these.
     """
 
     def __init__(self, folder: AnyPath, asked: tuple[Any, ...]) -> None:

@@ -13,10 +13,13 @@ from toplist.advice.futures import Futures
 from toplist.advice.kept_plays import KeptPlays
 from toplist.advice.priors import scale_of, scaled_mean
 from toplist.advice.query_worlds import FRACTIONS, POINTS, QueryPlan, QueryWorld, query_world
+from toplist.core.compiling import fingerprint
 from toplist.core.prior import Prior
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats
+from toplist.engine.play import play, sample_every_item
 from toplist.engine.player import Player, RunSetup
+from toplist.engine.resume_file import classes_of
 from toplist.engine.starts import NeverSeenFirst
 from toplist.logs import FittedModel
 from toplist.ranker.priors import adds_up, capped_priors, sums_of_priors
@@ -90,11 +93,11 @@ def play_policies(
     kept, done = None, np.zeros((len(draws), len(plans)), dtype=np.bool_)
     if folder is not None:
         visitors = [(str(draw.model), draw.own.value, draw.shared.value) for draw in draws]
-        kept = KeptPlays(folder, (list(policies), visitors, list(plans), seed, futures))
+        kept = KeptPlays(folder, (list(policies), visitors, list(plans), seed, futures, code_of(policies)))
         done = kept.fill(found)
     lists = len(draws) * sum(min(plan.horizon, 1e6) for plan in plans)
 
-    def play(draw: int, place: int) -> None:
+    def play_query(draw: int, place: int) -> None:
         plan = plans[place] if futures is None else futures.plan(plans[place], draw)
         case = query_world(draws[draw], plan)
         found.logged[draw, place] = case.logged / plan.horizon
@@ -110,7 +113,7 @@ def play_policies(
     with ThreadPoolExecutor(threads) as pool:
         pending: set[Future[None]] = set()
         try:
-            pending = {pool.submit(play, *task) for task in tasks}
+            pending = {pool.submit(play_query, *task) for task in tasks}
             while pending:
                 ended, pending = wait(pending, timeout=0.2, return_when=FIRST_COMPLETED)
                 for future in ended:
@@ -124,6 +127,12 @@ def play_policies(
             if kept is not None and tasks:
                 kept.save(found, done)
     return found
+
+
+def code_of(policies: Mapping[str, Any]) -> str:
+    """Hash the code that plays policies: with other code, they may earn something else."""
+    classes = (cls for policy in policies.values() for cls in classes_of(policy))
+    return fingerprint(play, sample_every_item, played_clicks, query_world, Futures, *classes)
 
 
 def played_clicks(policy: Any, case: QueryWorld, key: int, lists: float, compiled: bool | None) -> Floats:

@@ -129,7 +129,7 @@ def describe(setups: dict[str, RunSetup], checkpoints: Ints, seed: int, watch: A
     first = next(iter(setups.values()))
     ordered = [setups[label] for label in sorted(setups)]
     parts = [part for setup in ordered for part in (setup.policy, setup.world, setup.users)]
-    classes = (cls for part in [*parts, first.start] for cls in _classes(part))
+    classes = (cls for part in [*parts, first.start] for cls in classes_of(part))
     description = {
         "format": FORMAT,
         "version": toplist.__version__,
@@ -147,12 +147,12 @@ def describe(setups: dict[str, RunSetup], checkpoints: Ints, seed: int, watch: A
     return plain
 
 
-def _classes(part: Any) -> Iterator[type]:
+def classes_of(part: Any) -> Iterator[type]:
     """Classes of a part and of its own parts."""
     if isinstance(part, tuple | list):
         yield type(part)
         for field in part:
-            yield from _classes(field)
+            yield from classes_of(field)
 
 
 def _short(value: Any) -> str:

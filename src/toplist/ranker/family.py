@@ -240,7 +240,7 @@ def pool_refusal(policy: Any) -> str | None:
     if can.forgets:
         return "forgets, but what is pooled is kept for ever"
     if can.needs_features:
-        return None if adds_up(policy) else "learns more from the past than sums over features, which could be added up"
+        return None if adds_up(policy) else "has a memory that cannot add up what others have seen"
     return "takes no priors of items" if can.samples == "nothing" else None
 
 

@@ -56,7 +56,7 @@ class Rankers(RankerFamily):
     ------
     InvalidInput
         If an argument cannot be used, or the policy does not fit it: pooling needs a policy that counts clicks per item
-        or learns by ridge regression, and forgets nothing.
+        or whose memory is `Ridge`, and that forgets nothing; C3-UCB and logistic policies do not pool.
 
     See Also
     --------

@@ -89,11 +89,12 @@ class WeightsPool:
         Notes
         -----
         Let u be the sum of x (value - x'm) over half of a key's observations, with m the weights of all keys and G_i
-        the sum of x x' over that half. With W the inverse of the mean of x x', v the variance of a value and
-        weights that differ by a covariance of v rho W / d, the expectation of u_1' W u_2 is v rho tr(W G_1 W G_2) / d:
-        the noise of two halves is independent, whatever it is like. Both know m from the same N looks, which takes
-        v tr(W G_1 W G_2) / N away, and a share of the difference itself, as for items. Summed over keys, that is solved
-        for rho = 1 / (1 + strength); a weight of 10,000 squared looks holds it to the usual 1 / 10,001.
+        the sum of x x' over that half. With W the inverse of the mean of x x', v the variance of a value, d the number
+        of directions in which features differ and weights that differ by a covariance of v rho W / d, the expectation
+        of u_1' W u_2 is v rho tr(W G_1 W G_2) / d: the noise of two halves is independent, whatever it is like. Both
+        know m from the same N looks, which takes v tr(W G_1 W G_2) / N away, and a share of the difference itself, as
+        for items. Summed over keys, that is solved for rho = 1 / (1 + strength); a weight of 10,000 squared looks holds
+        it to the usual 1 / 10,001.
         """
         if len(self._keys) < 2:
             return USUAL_STRENGTH
@@ -102,7 +103,7 @@ class WeightsPool:
         looks = sum(key.looks for key in self._keys)
         shared = sum(key.looks**2 for key in self._keys) / looks**2
         inverse = np.linalg.pinv(gram, rcond=1e-9, hermitian=True)
-        known = float(np.sum(inverse * gram))  # directions in which features differ
+        known = known_directions(gram)
         mean = inverse @ total
         noise = (sum(key.squares for key in self._keys) - float(mean @ total)) / looks
         if noise <= 0.0 or known < 0.5:
@@ -134,11 +135,16 @@ class WeightsPool:
         """
         assert self.gram is not None  # the caller asks for looks before
         assert self.total is not None
-        rho, directions = 1.0 / (1.0 + strength), len(self.total)
+        rho, directions = 1.0 / (1.0 + strength), known_directions(self.gram)
         doubt = directions / self.looks + rho * self.squared_looks / self.looks**2
         worth = directions * max(1.0 / (rho + doubt) - 1.0, 0.0)
         share = min(worth / self.looks, 1.0)
         return share * self.gram / np.outer(divisors, divisors), share * self.total / divisors
+
+
+def known_directions(gram: Floats) -> float:
+    """The number of directions in which features differ: the rank of a sum of x x'."""
+    return float(np.sum(np.linalg.pinv(gram, rcond=1e-9, hermitian=True) * gram))
 
 
 AnyPool = Pool | WeightsPool

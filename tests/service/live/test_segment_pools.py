@@ -209,7 +209,7 @@ def test_too_many_features_are_not_pooled(tmp_path: Path) -> None:
             with pytest.raises(Refused, match="would pool 201 features, but 200 are the most") as refused:
                 await front(service, BY_FEATURES, pool="prior", features=201)
             assert refused.value.field == "/pool"
-            with pytest.raises(Refused, match="learns more from the past than sums over features"):
+            with pytest.raises(Refused, match="has a memory that cannot add up what others have seen"):
                 await front(service, "gl-cdcm", pool="prior", features=4)
 
     run(play())

@@ -18,6 +18,7 @@ from toplist.parts.memory.ridge import (
     FACTORED,
     Linear,
     Ridge,
+    add_to_sums,
     begin_linear,
     linear_deviation,
     linear_doubt,
@@ -54,6 +55,11 @@ class FactoredRidge(NamedTuple):
         """A prior of the weights in place of `prior`: M = precision, and theta = mean."""
         belief = Ridge(self.sigma, self.prior).begin_from(problem, mean, precision)
         return with_factor(belief, np.asarray(np.linalg.cholesky(precision).T, dtype=np.float64))
+
+    def add_sums(self, belief: Linear, gram: Floats, total: Floats) -> None:
+        """Count observations by their sums of x x' and of value x, before any other."""
+        add_to_sums(belief, gram, total)
+        conclude_factored(belief)
 
     def keeps(self) -> str:
         """A linear belief."""

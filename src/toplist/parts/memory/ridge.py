@@ -103,8 +103,7 @@ class Ridge(NamedTuple):
 
     def add_sums(self, belief: Linear, gram: Floats, total: Floats) -> None:
         """Count observations by their sums of x x' and of value x, before any other."""
-        belief.gram[:] += np.triu(gram) / self.sigma**2
-        belief.total[:] += total
+        add_to_sums(belief, gram, total)
         covariance = symmetric_inverse(belief.gram + np.triu(belief.gram, 1).T)
         belief.inverse[:], belief.base[:] = covariance, covariance
         belief.theta[:] = covariance @ belief.total / self.sigma**2
@@ -192,6 +191,12 @@ def begin_linear(problem: Problem, prior: float, sigma: float, updates: int = RE
         shrink=np.zeros(updates),
         updates=np.zeros(2, dtype=np.int64),
     )
+
+
+def add_to_sums(belief: Any, gram: Floats, total: Floats) -> None:
+    """Add sums of observations to M and B."""
+    belief.gram[:] += np.triu(gram) / belief.sigma[0] ** 2
+    belief.total[:] += total
 
 
 def symmetric_inverse(matrix: Floats) -> Floats:
