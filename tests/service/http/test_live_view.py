@@ -19,6 +19,7 @@ from toplist.service.api_keys import ApiKeySetting
 from toplist.service.errors import NotFound, StoreUnavailable
 from toplist.service.http.activity import RECENT_LISTS, TAIL, Activity, event_text
 from toplist.service.http.auth import hash_api_key
+from toplist.service.http.history import Curve
 from toplist.service.http.live_view import LiveParts
 from toplist.service.wire import Event, RankingView
 
@@ -203,6 +204,16 @@ def test_shares_are_of_the_recent_lists() -> None:
     assert (activity.shares("a", 2), activity.shares("b", 2)) == ([0.75, 0.25], [0.25, 0])
 
 
+def test_changes_are_kept_in_words_and_not_as_large_events() -> None:
+    curve = Curve()
+    features = [0.5] * 1000
+    curve.add(event("items", {"put": [{"id": f"item-{n}", "features": features} for n in range(100)], "by": "boss"}))
+    curve.add(event("pool", {}))
+    (change,) = curve.changes
+    assert (change.detail, change.by) == ("put item-0, item-1, item-2 and 97 more", "boss")
+    assert len(msgspec.json.encode(change)) < 300
+
+
 @pytest.mark.parametrize(
     ("kind", "body", "text"),
     [
@@ -212,6 +223,11 @@ def test_shares_are_of_the_recent_lists() -> None:
         ("ranking", {"spec": {"policy": "dcm-ts", "positions": 3}}, "settings: dcm-ts, 3 positions"),
         ("ranking", {"spec": {}, "deleted": True}, "the ranking was deleted"),
         ("quarantined", {"reason": "damaged"}, "set aside: damaged"),
+        (
+            "stopped",
+            {"metric": "clicks_per_list", "ratio": 0.8127},
+            "back to the baseline: clicks_per_list is 0.813 times that of the holdout",
+        ),
         ("report", {"clicks": [1]}, None),
         ("pool", {}, None),
     ],

@@ -40,7 +40,7 @@ class Activity:
             self.events.append(said)
 
     def skip_to(self, last: int) -> None:
-        """Leave out events if there are many up to the last one: with thousands a second, some tell as much."""
+        """Skip to the last `NEXT` events if there are more."""
         self.seq = max(self.seq, last - NEXT)
 
     def shares(self, item: ItemId, positions: int) -> list[float]:
@@ -101,6 +101,9 @@ def event_text(kind: str, body: Any) -> str | None:
             return f"set aside: {body.get('reason', '')}"
         case "erased":
             return "a segment was deleted"
+        case "stopped":
+            metric, ratio = body["metric"], body["ratio"]
+            return f"back to the baseline: {metric} is {ratio:.3f} times that of the holdout"
     return None
 
 

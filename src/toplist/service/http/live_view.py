@@ -9,7 +9,7 @@ from time import monotonic
 import msgspec
 
 from toplist.service.errors import NotFound, Refused, StoreUnavailable, TooManyReads
-from toplist.service.http.activity import EVENTS, Activity, live_event
+from toplist.service.http.activity import EVENTS, Activity
 from toplist.service.http.history import Histories
 from toplist.service.http.metrics import Metrics
 from toplist.service.live.service import Service
@@ -69,7 +69,7 @@ class LiveViews:
             ],
             recent=activity.recent,
             events=await self._events(name, activity),
-            changes=[said for each in self._histories.curve(name).changes if (said := live_event(each))],
+            changes=list(self._histories.curve(name).changes),
             reports=dict(self._metrics.reports),
             requests=dict(self._metrics.requests_by_key),
         )
