@@ -12,6 +12,7 @@ from toplist.service.store.protocol import LIST
 from toplist.service.wire import Event, LiveEvent
 
 RECENT_LISTS = 1000  # of which shares by position are taken
+SHARED_POSITIONS = 20  # that have shares, the first ones
 EVENTS = 40  # that are kept
 TAIL, NEXT = 4000, 400  # events of the log that are read at first, and then with each look; others are skipped
 NAMED = 3  # items that a text names
@@ -35,7 +36,7 @@ class Activity:
     def add(self, event: Event) -> None:
         """Add the next event of the log."""
         if event.kind == LIST:
-            self._add_list(decoded(event)["items"])
+            self._add_list(decoded(event)["items"][:SHARED_POSITIONS])
         if (said := live_event(event)) is not None:
             self.events.append(said)
 
