@@ -221,9 +221,12 @@ def test_visitors_are_not_in_the_log_unless_they_are_refused(shop: LocalService)
     token = listed(shop)["token"]
     shop.logged.truncate(0)
     send(shop, {"token": token})
+    shop.ask("GET", "/assets/tracker.js")
+    shop.ask("GET", "/assets/no-such-file.js")
     send(shop, {"token": "x"})
-    fine, refused = [json.loads(line) for line in shop.lines()[-2:]]
-    assert (fine["route"], fine.get("caller", ""), fine.get("address", "")) == ("/v1/reports", "", "")
+    *fine, refused = [json.loads(line) for line in shop.lines()[-4:]]
+    assert [line["route"] for line in fine] == ["/v1/reports", "/assets/{file}", "/assets/{file}"]
+    assert {(line.get("caller", ""), line.get("address", "")) for line in fine} == {("", "")}
     assert (refused["status"], refused["address"]) == (403, "127.0.0.1")
     assert token not in shop.logged.getvalue()
 
