@@ -242,6 +242,14 @@ class Double:
     def ranking_count(self) -> int:
         return len(self.kept)
 
+    @property
+    def baseline_size(self) -> int:
+        return sum(len(ranking.baseline or ()) for ranking in self.kept.values())
+
+    @property
+    def last_seq(self) -> int:
+        return len(self.log)
+
     async def make_list(self, name: str, request: ListRequest) -> ListReply:
         ranking = await self.ranking(name)
         self.asked = request

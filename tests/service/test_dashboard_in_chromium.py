@@ -93,6 +93,17 @@ def test_it_shows_a_ranking_and_follows_it(opened: Running, page: Page) -> None:
     assert watched.errors == []
 
 
+def test_it_says_when_everybody_gets_the_baseline(opened: Running, page: Page) -> None:
+    page.goto(opened.server.url)
+    is_live(page)
+    assert "baseline" not in page.inner_text("main")
+    assert "reference" in page.inner_text("#numbers")
+    opened.server.ask("PATCH", "/v1/rankings/shop", json={"mode": "shadow"})
+    said = "Everybody gets the baseline: mode shadow."
+    eventually(lambda: page.inner_text("#order"), lambda text: text.startswith(said), page)
+    opened.server.ask("PATCH", "/v1/rankings/shop", json={"mode": "live"})
+
+
 def test_hostile_names_are_text(opened: Running, page: Page) -> None:
     page.goto(opened.server.url)
     is_live(page)

@@ -251,6 +251,41 @@ def test_without_storage_the_page_itself_remembers(shop: Shop, page: Page) -> No
     assert eventually(lambda: shop.clicks(made), bool, page) == [1]
 
 
+def test_when_the_storage_becomes_full_the_latest_report_is_sent(shop: Shop, page: Page) -> None:
+    made = shop.make_list()
+    shop.proxy.fault = "unavailable"
+    page.goto(shop.url(made))
+    page.click("#a1")
+    eventually(lambda: outbox(page), bool, page)
+    page.evaluate("void (Storage.prototype.setItem = () => { throw new Error('full'); })")
+    page.click("#a2")
+    shop.proxy.fault = ""
+    assert eventually(lambda: shop.clicks(made), lambda found: len(found) == 2, page) == [1, 2]
+    eventually(lambda: outbox(page), lambda kept: kept == [], page)
+
+
+def test_two_pages_with_the_same_list_keep_a_report_each(shop: Shop, page: Page) -> None:
+    made, other = shop.make_list(), page.context.new_page()
+    shop.proxy.fault = "unavailable"
+    for each, link in ((page, "#a1"), (other, "#a3")):
+        each.goto(shop.url(made))
+        each.click(link)
+    eventually(lambda: outbox(page), lambda kept: len(kept) == 2, page)
+    other.close()
+    shop.proxy.fault = ""
+    hide_and_show(page)
+    assert eventually(lambda: shop.clicks(made), lambda found: len(found) == 2, page) == [1, 3]
+    eventually(lambda: outbox(page), lambda kept: kept == [], page)
+
+
+def test_a_visitor_whose_clock_is_fast_is_heard(shop: Shop, page: Page) -> None:
+    made = shop.make_list()
+    page.add_init_script("const now = Date.now; Date.now = () => now() + 12 * 3600 * 1000;")
+    page.goto(shop.url(made))
+    page.click("#a1")
+    assert eventually(lambda: shop.clicks(made), bool, page) == [1]
+
+
 def test_a_list_that_stays_open_is_not_closed_by_leaving(shop: Shop, page: Page) -> None:
     made = shop.make_list()
     page.goto(shop.url(made, more="data-toplist-open"))

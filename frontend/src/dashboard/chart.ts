@@ -1,4 +1,4 @@
-/** The click-through rate over time, with a 95% band, the baseline, and changes of the ranking. */
+/** The click-through rate over time, with a 95% band, the reference, and changes of the ranking. */
 
 import uPlot from "uplot";
 import { percent, wilson } from "./format";
@@ -69,9 +69,9 @@ export class Chart {
     const isEmpty = times.length < 2;
     this.place.hidden = isEmpty;
     if (isEmpty) return;
-    const baseline = times.map(() => state.ranking.reference);
+    const reference = times.map(() => state.ranking.reference);
     this.plot ??= this.make();
-    this.plot.setData([times, low, high, shares, baseline] as uPlot.AlignedData);
+    this.plot.setData([times, low, high, shares, reference] as uPlot.AlignedData);
     this.resize();
     const latest = shares.length - 1;
     this.place.setAttribute(

@@ -34,9 +34,9 @@ async function run(name: string, items: () => number, follower: Follower, stoppe
       if (stopped.aborted) return;
       const isForGood = problem instanceof Refusal && problem.status < 500 && problem.status !== 429;
       if (isForGood) return follower.onRefused(problem);
+      follower.onLost();
     }
-    if (stopped.aborted) return;
-    follower.onLost();
+    if (stopped.aborted) return; // else the service has ended the stream, as it does now and then
     await new Promise((resolve) => setTimeout(resolve, wait));
     wait = Math.min(2 * wait, LONGEST_WAIT);
   }

@@ -92,14 +92,14 @@ function show(state: RankingView): void {
   const numbers: [string, string][] = [
     ["of all lists", history.lists ? percent(history.clicked / history.lists) : "–"],
     [lists ? `of the last ${integer(lists)}` : "of the last", lists ? percent(clicked / lists) : "–"],
-    ...(ranking.reference === null ? [] : [["baseline", percent(ranking.reference)] as [string, string]]),
+    ...(ranking.reference === null ? [] : [["reference", percent(ranking.reference)] as [string, string]]),
     ["lists learned", integer(history.lists)],
     ["clicks", integer(history.clicks)],
   ];
   byId("numbers").replaceChildren(
     ...numbers.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
   );
-  const band = `Share of lists with at least one click, with a 95% band${ranking.reference === null ? "" : "; dashed: the baseline"}`;
+  const band = `Share of lists with at least one click, with a 95% band${ranking.reference === null ? "" : "; dashed: the reference"}`;
   byId("about").textContent = history.lists
     ? `${band}${history.complete ? "" : "; the log is still being read"}.`
     : "No list is learned yet. A list is learned when its report is final or its click window closes.";

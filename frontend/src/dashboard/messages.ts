@@ -9,6 +9,9 @@ export interface Ranking {
   click_window: number;
   retention: number | null;
   reference: number | null;
+  mode: string;
+  holdout: number; // share of visitors that always get the baseline
+  stopped: boolean; // whether the guardrail put it back to its baseline
   items: number;
   created: string;
 }

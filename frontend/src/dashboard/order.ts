@@ -24,10 +24,13 @@ export function orderRows(state: RankingView): HTMLTableRowElement[] {
 
 /** What the current order is, in words. */
 export function orderNote(state: RankingView): string {
-  const { policy, positions, items } = state.ranking;
+  const { policy, positions, items, mode, holdout, stopped } = state.ranking;
   const rest = items - state.items.length;
   const by = state.items.some((row) => row.index !== null) ? "index" : "estimate";
+  const why = stopped ? "the guardrail stopped the policy" : mode === "shadow" ? "mode shadow" : "the holdout is 100%";
+  const isBaseline = stopped || mode === "shadow" || holdout === 1;
   return (
+    (isBaseline ? `Everybody gets the baseline: ${why}. ` : "") +
     `${policy}, ${integer(positions)} positions, ${integer(items)} items` +
     (rest > 0 ? `, the first ${integer(state.items.length)} shown` : "") +
     `; the largest ${by} first. Shares are of the last ${integer(state.recent)} lists, by position.`

@@ -1,11 +1,13 @@
 /**
  * The outbox: reports that no reply has confirmed yet, kept in the browser's storage across pages.
  *
- * A report has everything that is known of its list, and the service merges reports. So one can be sent any number of
- * times, and the last one per list is all that is kept.
+ * A report has everything that its page knows of the list, and the service merges reports. So one can be sent any
+ * number of times, and the last one per list and page is all that is kept.
  */
 
 const PREFIX = "toplist:";
+const PAGE = "." + Math.random().toString(36).slice(2); // the same list may be open in two pages
+const DAY = 86_400_000; // milliseconds by which the visitor's clock may be wrong
 const FIRST_WAIT = 2000; // milliseconds until the next attempt
 const LONGEST_WAIT = 300_000;
 
@@ -15,10 +17,11 @@ let waiting: number | undefined;
 
 /** Keep the report of a list, in place of the one before. */
 export function keep(token: string, endpoint: string, body: string): void {
-  const key = PREFIX + token;
+  const key = PREFIX + token + PAGE;
   const value = JSON.stringify([endpoint, body]);
   try {
     localStorage.setItem(key, value);
+    memory.delete(key);
   } catch {
     memory.set(key, value);
   }
@@ -26,7 +29,7 @@ export function keep(token: string, endpoint: string, body: string): void {
 
 /** Send the report that is kept for a list; `isLeaving` says that the page may be about to end. */
 export function send(token: string, isLeaving: boolean): void {
-  sendKey(PREFIX + token, isLeaving);
+  sendKey(PREFIX + token + PAGE, isLeaving);
 }
 
 /** Send all reports that are kept, also those of earlier pages. */
@@ -37,14 +40,14 @@ export function sendAll(): void {
   } catch {
     // blocked
   }
-  for (const key of [...stored, ...memory.keys()]) if (key.startsWith(PREFIX)) sendKey(key);
+  for (const key of new Set([...stored, ...memory.keys()])) if (key.startsWith(PREFIX)) sendKey(key);
 }
 
 function read(key: string): string | null {
   try {
-    return localStorage.getItem(key) ?? memory.get(key) ?? null;
+    return memory.get(key) ?? localStorage.getItem(key); // what is in memory is later
   } catch {
-    return memory.get(key) ?? null;
+    return null;
   }
 }
 
@@ -69,7 +72,7 @@ function sendKey(key: string, isLeaving = false): void {
     return drop(key, value); // somebody else's
   }
   // A token is 1.ID.EXPIRES.IMPRESSION.SIGNATURE; after its end, the service takes no reports.
-  if (Number(key.split(".")[2]) * 1000 < Date.now()) return drop(key, value);
+  if (Number(key.split(".")[2]) * 1000 + DAY < Date.now()) return drop(key, value);
   if (isLeaving) {
     // No reply will confirm it, so it stays in the outbox for this page, if it is shown again, or the next one.
     navigator.sendBeacon(endpoint, body);

@@ -17,7 +17,7 @@ from toplist.service.http.problems import HttpProblem
 
 OLD, NEW = "2026a:" + "o" * 40, "2026b:" + "n" * 40
 SHOP = "https://shop.example"
-MADE = 0x019A8B5E7C1F / 1000  # seconds; when the lists of the double were made, by their ids
+MADE = 1_763_290_000.0  # seconds; when tokens are signed
 IMPRESSION = "019a8b5e-7c1f-7d3a-9b42-5f0e6c1d2a33"
 LISTS = "/v1/rankings/front-page/lists"
 
@@ -28,7 +28,7 @@ def tokens(*secrets: str, at: float = MADE) -> ImpressionTokens:
 
 @pytest.fixture
 def shop(make_service: Make) -> LocalService:
-    """A service with the pages of a shop, at the time when its lists are made."""
+    """A service with the pages of a shop, whose clock stands."""
     service = make_service(stocked=True, browser=BrowserSettings(secrets=[OLD], origins=[SHOP]))
     service.app.handlers.tokens = tokens(OLD)
     return service
@@ -56,7 +56,7 @@ def test_a_page_reports_on_its_own_list(shop: LocalService) -> None:
     assert shop.ask("GET", f"/v1/impressions/{other['impression']}").json()["clicks"] == []
 
 
-def test_a_list_has_a_token_only_if_asked_and_the_same_for_the_same_request(shop: LocalService) -> None:
+def test_a_list_has_a_token_only_if_asked_and_a_repeated_request_gets_one_too(shop: LocalService) -> None:
     assert "token" not in shop.ask("POST", LISTS, json={}).json()
     first, second = listed(shop, request_id="r"), listed(shop, request_id="r")
     assert first == second
@@ -68,6 +68,12 @@ def test_without_secrets_a_token_is_refused_before_a_list_is_made(service: Local
     refused = problem(service.ask("POST", LISTS, json={"token": True}), 422)
     assert refused["errors"][0]["pointer"] == "/token"
     assert service.double.lists == {}
+
+
+def test_a_token_is_valid_from_when_it_is_signed_whatever_the_time_of_its_list() -> None:
+    """After a restart and hours without events, the clock of the lists may be hours late."""
+    late = tokens(OLD, at=MADE + 1_000_000.0)
+    assert late.impression(late.sign(IMPRESSION, 1800.0)) == IMPRESSION
 
 
 def test_a_token_expires_with_the_click_window(shop: LocalService) -> None:
@@ -110,7 +116,7 @@ def test_secrets_are_replaced_without_a_pause() -> None:
         for token in signed[at : at + 2]:  # a server and those that are one stage ahead
             assert stages[at + 1].impression(token) == IMPRESSION
     assert stages[2].impression(signed[0]) == IMPRESSION
-    with pytest.raises(HttpProblem, match="not in the settings any more"):
+    with pytest.raises(HttpProblem, match="its secret was removed from the settings"):
         stages[3].impression(signed[0])
 
 
@@ -215,9 +221,12 @@ def test_visitors_are_not_in_the_log_unless_they_are_refused(shop: LocalService)
     token = listed(shop)["token"]
     shop.logged.truncate(0)
     send(shop, {"token": token})
+    shop.ask("GET", "/assets/tracker.js")
+    shop.ask("GET", "/assets/no-such-file.js")
     send(shop, {"token": "x"})
-    fine, refused = [json.loads(line) for line in shop.lines()[-2:]]
-    assert (fine["route"], fine.get("caller", ""), fine.get("address", "")) == ("/v1/reports", "", "")
+    *fine, refused = [json.loads(line) for line in shop.lines()[-4:]]
+    assert [line["route"] for line in fine] == ["/v1/reports", "/assets/{file}", "/assets/{file}"]
+    assert {(line.get("caller", ""), line.get("address", "")) for line in fine} == {("", "")}
     assert (refused["status"], refused["address"]) == (403, "127.0.0.1")
     assert token not in shop.logged.getvalue()
 

@@ -17,9 +17,12 @@ from test_serving import running
 from toplist.cli import Exit
 from toplist.service.api_keys import ApiKeySetting
 from toplist.service.errors import NotFound, StoreUnavailable
-from toplist.service.http.activity import RECENT_LISTS, TAIL, Activity, event_text
+from toplist.service.http.activity import RECENT_LISTS, SHARED_POSITIONS, TAIL, Activity, event_text
 from toplist.service.http.auth import hash_api_key
+from toplist.service.http.handlers import BASELINE_BYTES
+from toplist.service.http.history import Curve
 from toplist.service.http.live_view import LiveParts
+from toplist.service.http.routing import HttpRequest
 from toplist.service.wire import Event, RankingView
 
 LIVE = "/v1/rankings/front-page/live"
@@ -174,6 +177,37 @@ def test_a_service_that_stops_ends_the_stream_and_a_quiet_one_shows_that_it_live
     assert sent[-1] == b"event: end\ndata: {}\n\n"
 
 
+@pytest.mark.usefixtures("quick")
+def test_a_stream_ends_after_a_while_so_that_the_key_is_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toplist.service.http.live_view.LONGEST", 0.05)
+    sent = parts_of(Script({"n": 1}), lambda: False)
+    assert (sent[0], sent[-1]) == (b'event: state\ndata: {"n":1}\n\n', b"event: end\ndata: {}\n\n")
+
+
+def test_a_state_is_small_with_a_long_baseline_and_many_positions(service: LocalService) -> None:
+    change = {"baseline": [f"item-{n}" for n in range(10_000)], "positions": 500}
+    before = service.app.handlers.rankings_size(HttpRequest(()))
+    service.ask("PATCH", "/v1/rankings/front-page", json=change)
+    assert service.app.handlers.rankings_size(HttpRequest(())) == before + BASELINE_BYTES * 10_000
+    state = shown(service)
+    assert state["ranking"]["baseline"] is None
+    assert {len(row["shares"]) for row in state["items"]} == {SHARED_POSITIONS}
+
+
+def test_the_last_events_are_shown_while_a_long_log_is_still_read(
+    service: LocalService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toplist.service.http.history._PAGES_PER_READ", 1)
+    monkeypatch.setattr("toplist.service.http.live_view.PAGES_AT_ONCE", 1)
+    monkeypatch.setattr("toplist.service.http.activity.TAIL", 10)
+    for _ in range(600):  # more than a page
+        service.double.as_if_learned("front-page", [])
+    service.double.as_if_learned("front-page", [2])
+    state = shown(service)
+    assert state["history"]["complete"] is False
+    assert "a click at 2, as its click window closed" in {event["detail"] for event in state["events"]}
+
+
 def test_sigterm_ends_a_stream_of_a_process(tmp_path: Path) -> None:
     with running(tmp_path) as service:
         httpx.post(f"{service.url}/v1/rankings", json={"name": "shop", "positions": 1})
@@ -203,6 +237,16 @@ def test_shares_are_of_the_recent_lists() -> None:
     assert (activity.shares("a", 2), activity.shares("b", 2)) == ([0.75, 0.25], [0.25, 0])
 
 
+def test_changes_are_kept_in_words_and_not_as_large_events() -> None:
+    curve = Curve()
+    features = [0.5] * 1000
+    curve.add(event("items", {"put": [{"id": f"item-{n}", "features": features} for n in range(100)], "by": "boss"}))
+    curve.add(event("pool", {}))
+    (change,) = curve.changes
+    assert (change.detail, change.by) == ("put item-0, item-1, item-2 and 97 more", "boss")
+    assert len(msgspec.json.encode(change)) < 300
+
+
 @pytest.mark.parametrize(
     ("kind", "body", "text"),
     [
@@ -212,6 +256,11 @@ def test_shares_are_of_the_recent_lists() -> None:
         ("ranking", {"spec": {"policy": "dcm-ts", "positions": 3}}, "settings: dcm-ts, 3 positions"),
         ("ranking", {"spec": {}, "deleted": True}, "the ranking was deleted"),
         ("quarantined", {"reason": "damaged"}, "set aside: damaged"),
+        (
+            "stopped",
+            {"metric": "clicks_per_list", "ratio": 0.8127},
+            "back to the baseline: clicks_per_list is 0.813 times that of the holdout",
+        ),
         ("report", {"clicks": [1]}, None),
         ("pool", {}, None),
     ],

@@ -12,6 +12,7 @@ from toplist.service.store.protocol import LIST
 from toplist.service.wire import Event, LiveEvent
 
 RECENT_LISTS = 1000  # of which shares by position are taken
+SHARED_POSITIONS = 20  # that have shares, the first ones
 EVENTS = 40  # that are kept
 TAIL, NEXT = 4000, 400  # events of the log that are read at first, and then with each look; others are skipped
 NAMED = 3  # items that a text names
@@ -35,12 +36,12 @@ class Activity:
     def add(self, event: Event) -> None:
         """Add the next event of the log."""
         if event.kind == LIST:
-            self._add_list(decoded(event)["items"])
+            self._add_list(decoded(event)["items"][:SHARED_POSITIONS])
         if (said := live_event(event)) is not None:
             self.events.append(said)
 
     def skip_to(self, last: int) -> None:
-        """Leave out events if there are many up to the last one: with thousands a second, some tell as much."""
+        """Skip to the last `NEXT` events if there are more."""
         self.seq = max(self.seq, last - NEXT)
 
     def shares(self, item: ItemId, positions: int) -> list[float]:
@@ -101,6 +102,9 @@ def event_text(kind: str, body: Any) -> str | None:
             return f"set aside: {body.get('reason', '')}"
         case "erased":
             return "a segment was deleted"
+        case "stopped":
+            metric, ratio = body["metric"], body["ratio"]
+            return f"back to the baseline: {metric} is {ratio:.3f} times that of the holdout"
     return None
 
 

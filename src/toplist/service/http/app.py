@@ -51,8 +51,8 @@ class Exchange:
     """A request while it is answered: who asks, what it holds, and what goes to metrics and log."""
 
     __slots__ = (
-        "address", "admission", "caller", "cors", "headers", "held", "label", "method", "request_id", "sending",
-        "size", "started", "status", "works",
+        "address", "admission", "caller", "cors", "for_visitors", "headers", "held", "label", "method", "request_id",
+        "sending", "size", "started", "status", "works",
     )  # fmt: skip
 
     def __init__(self, scope: AsgiScope, ids: RequestIds, admission: Admission) -> None:
@@ -64,6 +64,7 @@ class Exchange:
         self.admission = admission  # the one that it began with: settings may be read again meanwhile
         self.caller, self.label = self.address, _UNROUTED
         self.cors = _NO_HEADERS  # headers by which a page of another origin may read the reply
+        self.for_visitors = False  # see `Route`
         self.status, self.size = 500, 0
         self.works = False  # whether it counts in `working`
         self.held = self.sending = 0  # bytes of the budgets of bodies
@@ -169,7 +170,7 @@ class App:
         except HttpProblem:
             exchange.admission.admit(None, exchange.headers, scope)  # the limits also apply to unknown paths
             raise
-        exchange.label = route.label
+        exchange.label, exchange.for_visitors = route.label, route.for_visitors
         if route.limited:  # health and metrics are answered, above all under load
             if self._metrics.working >= self._max_in_flight:
                 raise _busy(self._max_in_flight)
@@ -247,8 +248,8 @@ class App:
             self._give_back(exchange)
         if exchange.sending:
             self._bodies.on_the_way.give_back(exchange.caller, exchange.sending)
-        caller = "" if exchange.cors else exchange.caller  # the addresses of a page's visitors are not logged
         status, label, address = exchange.status, exchange.label, ""
+        caller = "" if exchange.for_visitors and status not in _REFUSED else exchange.caller
         seconds = perf_counter() - exchange.started
         self._metrics.count_request(exchange.method if label != _UNROUTED else "", label, status, seconds)
         if status in _REFUSED:

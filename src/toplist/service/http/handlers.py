@@ -53,6 +53,7 @@ from toplist.service.wire import (
 
 # Bytes of one of these in a reply, as objects and encoded.
 RANKING_BYTES, SEGMENT_BYTES, ESTIMATE_BYTES, UPLIFT_BYTES = 4000, 2000, 1000, 6000
+BASELINE_BYTES = 300  # the same, of an item in a baseline
 
 
 class Handlers:
@@ -128,7 +129,8 @@ class Handlers:
 
     def rankings_size(self, request: HttpRequest) -> int:
         """Bytes of all rankings."""
-        return RANKING_BYTES * self.service.queries.ranking_count
+        queries = self.service.queries
+        return RANKING_BYTES * queries.ranking_count + BASELINE_BYTES * queries.baseline_size
 
     def segments_size(self, request: HttpRequest) -> int:
         """Bytes of a page of segments."""

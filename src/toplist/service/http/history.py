@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 
+from toplist.service.http.activity import live_event
 from toplist.service.live.service import Service
 from toplist.service.log.events import decode_outcome
-from toplist.service.store.protocol import ERASED, IMPORTED, ITEMS, LEARN, RANKING
-from toplist.service.wire import Event, History, Point
+from toplist.service.store.protocol import ERASED, IMPORTED, ITEMS, LEARN, RANKING, STOPPED
+from toplist.service.wire import Event, History, LiveEvent, Point
 
-CHANGE_KINDS = (RANKING, ITEMS, IMPORTED, ERASED)
+CHANGE_KINDS = (RANKING, ITEMS, IMPORTED, ERASED, STOPPED)
 CHANGES = 60  # that are kept
 MAX_POINTS = 200  # above this, neighbours are merged in pairs: a curve stays small however long the log is
 _PAGES_PER_READ = 100  # of the log; a long log takes several requests to read
@@ -22,14 +23,15 @@ class Curve:
         self.created = created  # tells a ranking from a deleted one of the same name
         self.seq = 0  # of the last event read
         self.points: list[Point] = []
-        self.changes: deque[Event] = deque(maxlen=CHANGES)
+        self.changes: deque[LiveEvent] = deque(maxlen=CHANGES)  # in words: events themselves may be large
         self._size = 10
         self._last: Point | None = None  # incomplete
 
     def add(self, event: Event) -> None:
         """Add a learned list of the log, or a change."""
         if event.kind != LEARN:
-            self.changes.append(event)
+            if (said := live_event(event)) is not None:
+                self.changes.append(said)
             return
         clicks = len(decode_outcome(event.body).merged.clicks)
         one = Point(lists=1, clicked=int(clicks > 0), clicks=clicks, until=event.at)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hmac
+import math
 import re
 import time
 from collections.abc import Callable, Sequence
@@ -12,9 +13,8 @@ from toplist.service.browser_settings import TokenSecret
 from toplist.service.http import problems
 from toplist.service.http.problems import HttpProblem
 
-_PURPOSE = b"toplist impression token 1\n"  # a secret that is used elsewhere, too, signs nothing else by this
+_PURPOSE = b"toplist impression token 1\n"  # so that a signature made with the same secret elsewhere is no token
 _SHAPE = re.compile(r"1\.([A-Za-z0-9_-]{1,20})\.(\d{1,12})\.([0-9a-f]{32})\.([A-Za-z0-9_-]{43})").fullmatch
-_MILLISECONDS = 48  # bits of an impression's id, its first ones
 
 
 class ImpressionTokens:
@@ -30,14 +30,14 @@ class ImpressionTokens:
     secrets : sequence of TokenSecret
         The secrets; without any, there are no tokens.
     clock : callable
-        Seconds since the epoch.
+        Seconds since the epoch, by which tokens are signed and expire.
 
     Examples
     --------
     >>> tokens = ImpressionTokens([TokenSecret("a", b"secret")], clock=lambda: 1_762_990_000.0)
     >>> token = tokens.sign("019a7a5e-9c00-7d3a-9b42-5f0e6c1d2a33", 1800.0)
     >>> token[:18], tokens.impression(token)
-    ('1.a.1762991413.019', '019a7a5e-9c00-7d3a-9b42-5f0e6c1d2a33')
+    ('1.a.1762991800.019', '019a7a5e-9c00-7d3a-9b42-5f0e6c1d2a33')
     """
 
     def __init__(self, secrets: Sequence[TokenSecret], clock: Callable[[], float] = time.time) -> None:
@@ -53,19 +53,17 @@ class ImpressionTokens:
             )
 
     def sign(self, impression: str, seconds: float) -> str:
-        """The token of an impression, for so many seconds after it was made; the same at any time."""
+        """The token of an impression, for so many seconds from now; the click window decides what counts."""
         assert self._first is not None
-        id = impression.replace("-", "")
-        made = int(id, 16) >> (128 - _MILLISECONDS)
-        expires = -(-(made + round(seconds * 1000.0)) // 1000)
-        return self._signed(self._first, f"{expires}.{id}")
+        expires = math.ceil(self._clock() + seconds)
+        return self._signed(self._first, f"{expires}.{impression.replace('-', '')}")
 
     def impression(self, token: str) -> str:
         """The impression that a token is for; raises the problem of one that is not valid."""
         found = _SHAPE(token)
         known = None if found is None else self._secrets.get(found[1])
         if found is None or known is None:
-            raise _refused("The token is none, or its secret is not in the settings any more; ask for a new list.")
+            raise _refused("This is not a token, or its secret was removed from the settings; ask for a new list.")
         expires, id = found[2], found[3]
         if not hmac.compare_digest(self._signed(known, f"{expires}.{id}").encode(), token.encode()):
             raise _refused("The signature of the token is wrong; send the token as it came with the list.")

@@ -9,7 +9,7 @@ from time import monotonic
 import msgspec
 
 from toplist.service.errors import NotFound, Refused, StoreUnavailable, TooManyReads
-from toplist.service.http.activity import EVENTS, Activity, live_event
+from toplist.service.http.activity import EVENTS, SHARED_POSITIONS, Activity
 from toplist.service.http.history import Histories
 from toplist.service.http.metrics import Metrics
 from toplist.service.live.service import Service
@@ -20,6 +20,7 @@ EVERY = 2.0  # seconds between two states
 SHARED = 1.0  # seconds for which a state is that of all who look
 STEP = 0.2  # seconds after which a stopping service is noticed
 ALIVE = 10.0  # seconds without a change after which a comment shows that the connection works
+LONGEST = 900.0  # seconds of a stream; who follows on asks again, with a key that is still valid
 MOST_ITEMS = 200
 PAGES_AT_ONCE = 50  # of the log
 _END = b"event: end\ndata: {}\n\n"
@@ -59,17 +60,17 @@ class LiveViews:
             rows, learned = estimates.items, estimates.learned
         except Refused:  # no list was made yet, or estimates are of a visitor
             rows, learned = [_unknown(item.id) for item in await queries.items(name, None, MOST_ITEMS)], 0
+        positions = min(ranking.positions, SHARED_POSITIONS)
         state = RankingView(
-            ranking=ranking,
+            ranking=msgspec.structs.replace(ranking, baseline=None),  # it may be long, and nobody looks at it here
             history=history,
             learned=learned,
             items=[
-                LiveItem(**msgspec.structs.asdict(row), shares=activity.shares(row.item, ranking.positions))
-                for row in rows
+                LiveItem(**msgspec.structs.asdict(row), shares=activity.shares(row.item, positions)) for row in rows
             ],
             recent=activity.recent,
             events=await self._events(name, activity),
-            changes=[said for each in self._histories.curve(name).changes if (said := live_event(each))],
+            changes=list(self._histories.curve(name).changes),
             reports=dict(self._metrics.reports),
             requests=dict(self._metrics.requests_by_key),
         )
@@ -81,7 +82,7 @@ class LiveViews:
 
     async def _activity(self, ranking: Ranking) -> Activity:
         """The recent events of a ranking, read on; each page is a turn in the lane of costly reads."""
-        last = self._histories.curve(ranking.name).seq
+        last = self._service.queries.last_seq
         activity = self._activities.get(ranking.name)
         if activity is None or activity.created != ranking.created:
             activity = self._activities[ranking.name] = Activity(ranking.created, last)
@@ -105,7 +106,7 @@ class LiveViews:
             if await self._service.queries.ranking_of(impression) == name:
                 said = f"reported {clicks} {'click' if clicks == 1 else 'clicks'}"
                 found.append(LiveEvent(at=at, kind="report", detail=said, impression=impression, outcome=outcome))
-        return sorted(found, key=lambda event: event.at, reverse=True)[:EVENTS]
+        return sorted(found, key=lambda event: event.at)[: -EVENTS - 1 : -1]  # of the same time, too, the latest first
 
 
 def _unknown(item: str | int) -> Estimate:
@@ -113,7 +114,7 @@ def _unknown(item: str | int) -> Estimate:
 
 
 class LiveParts:
-    """Server-sent events: a state whenever it has changed, until the service stops."""
+    """Server-sent events: a state whenever it has changed, until the service stops or `LONGEST` is over."""
 
     def __init__(
         self, state: Callable[[], Awaitable[RankingView]], updates: int, is_stopping: Callable[[], bool]
@@ -123,6 +124,7 @@ class LiveParts:
         self._last = b""
         self._part: bytes | None = None
         self._is_over = False
+        self._end = monotonic() + LONGEST
 
     async def read_first(self) -> None:
         """Make the first state, so that an error of it becomes a proper response."""
@@ -132,7 +134,7 @@ class LiveParts:
         """The next part, None after the last; the same again until `advance`."""
         waited = 0.0
         while self._part is None and not self._is_over:
-            if self._is_stopping() or self._updates <= 0:
+            if self._is_stopping() or self._updates <= 0 or monotonic() > self._end:
                 self._part, self._is_over = _END, True
                 break
             await asyncio.sleep(STEP)

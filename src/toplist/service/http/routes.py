@@ -213,7 +213,7 @@ ROUTES: tuple[Route, ...] = (
         request_example={"clicks": [1], "final": True}, reply_example=_COUNTED,
     ),
     Route(
-        method="POST", path="/v1/reports", name="report_by_token", tag="browsers", for_browsers=True,
+        method="POST", path="/v1/reports", name="report_by_token", tag="browsers", for_browsers=True, for_visitors=True,
         summary="Report from a page of a named origin, by the token of the list.", handler=Handlers.report_by_token,
         request=TokenReport, request_media=TEXT, most_bytes=_REPORT_BYTES, most_texts=_TEXTS_OF_REPORT,
         reply=ReportReply, problems=(403, 404),
@@ -345,7 +345,7 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET", path="/assets/{file}", name="asset", tag="browsers", parameters={"file": FileName},
         summary="A file for browsers, such as tracker.js, also by its name with a hash.", handler=Handlers.asset,
-        reply=str, media=JAVASCRIPT, problems=(404,),
+        reply=str, media=JAVASCRIPT, problems=(404,), for_visitors=True,
     ),
     Route(
         method="GET", path="/", name="page", tag="service",

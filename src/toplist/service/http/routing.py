@@ -116,6 +116,7 @@ class Route:
     most_texts: int | None = None  # in its body; more are refused before they are decoded
     most_bytes: int | None = None  # of its body; None: as the settings say
     for_browsers: bool = False  # whether pages of named origins call it, with a token instead of a key
+    for_visitors: bool = False  # whether the visitors of pages call it; their addresses are logged only if refused
     limited: bool = True  # whether it counts against the limits of in-flight requests and of callers without a key
 
     @property
@@ -138,8 +139,8 @@ class CompiledRoute:
     """A route with its decoders, built once."""
 
     __slots__ = (
-        "decode", "for_browsers", "handler", "is_change", "label", "limited", "media", "names", "parameters", "path",
-        "query", "reply_size", "request_media", "route", "scope", "status",
+        "decode", "for_browsers", "for_visitors", "handler", "is_change", "label", "limited", "media", "names",
+        "parameters", "path", "query", "reply_size", "request_media", "route", "scope", "status",
     )  # fmt: skip
 
     def __init__(self, route: Route) -> None:
@@ -148,6 +149,7 @@ class CompiledRoute:
         self.scope = route.scope
         self.limited = route.limited
         self.for_browsers = route.for_browsers
+        self.for_visitors = route.for_visitors
         self.request_media = route.request_media.encode()
         self.is_change = route.is_change
         self.status = route.status

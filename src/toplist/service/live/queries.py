@@ -148,6 +148,18 @@ class Queries:
         state = self._transactions.loaded_state
         return 0 if state is None else len(state.rankings)
 
+    @property
+    def baseline_size(self) -> int:
+        """Number of items that the baselines of all rankings in memory name."""
+        state = self._transactions.loaded_state
+        return 0 if state is None else sum(len(each.spec.baseline or ()) for each in state.rankings.values())
+
+    @property
+    def last_seq(self) -> int:
+        """Seq of the last event in memory, committed or not."""
+        state = self._transactions.loaded_state
+        return 0 if state is None else state.last_seq
+
     async def impression(self, impression: str) -> Impression:
         """A list with its reports so far."""
         while True:

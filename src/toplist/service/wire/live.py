@@ -14,7 +14,7 @@ from toplist.service.wire.rankings import Ranking
 class LiveItem(Estimate, frozen=True, kw_only=True):
     """The estimate of an item, and its share of the recent lists by position."""
 
-    shares: list[float]
+    shares: list[float]  # of the first 20 positions at most
 
 
 class LiveEvent(Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class LiveEvent(Struct, frozen=True, kw_only=True):
 class RankingView(Struct, frozen=True, kw_only=True):
     """A ranking at one moment."""
 
-    ranking: Ranking
+    ranking: Ranking  # without its baseline
     history: History
     learned: int  # number of lists
     items: list[LiveItem]  # the first ones of the current order
