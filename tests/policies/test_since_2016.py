@@ -210,9 +210,8 @@ def lin_ts_cascade(seen: Observations, t: int, key: int) -> list[int]:
         math.sqrt(-2 * math.log(1 - uniform(drawn, 2 * i))) * math.cos(2 * math.pi * uniform(drawn, 2 * i + 1))
         for i in range(FEATURES)
     ]
-    inverse = np.linalg.inv(gram)
     width = 3 * 0.25 * math.sqrt(FEATURES * math.log(t)) * math.sqrt(POSITIONS)
-    theta = inverse @ total + width * np.linalg.cholesky(inverse) @ z
+    theta = np.linalg.solve(gram, total) + width * np.linalg.solve(np.linalg.cholesky(gram).T, z)
     return ranked({item: float(ROWS[item] @ theta) if t > 1 else 0.0 for item in range(ITEMS)}, key)
 
 
