@@ -54,7 +54,8 @@ class PositionRidge(NamedTuple):
     def prepare(self, problem: Problem) -> Self:
         """Check the parameters, and that there are features."""
         require_features("PositionRidge", problem)
-        squares = self.squares if self.discount is True else squared_discounts(self.discount, problem.positions)
+        is_prepared = self.discount is True and len(self.squares) > 0
+        squares = self.squares if is_prepared else squared_discounts(self.discount, problem.positions)
         return self._replace(
             discount=True, prior=ridge_prior(self.prior, squares), squares=np.array(squares, dtype=np.float64)
         )
