@@ -52,7 +52,7 @@ GROUPS = {
     "items": {"put": "put_items", "remove": "remove_items"},
     "lists": {"make": "make_list"},
     "imports": {"take": "import_ranker"},
-    "impressions": {"report": "report", "activate": "activate", "close_due": "close_due"},
+    "impressions": {"report": "report", "activate": "activate", "close_all_due": "close_all_due"},
     "segments": {"delete": "delete_segment"},
     "uplift": {"uplift": "uplift_of"},
     "retention": {"forget_old": "forget_old", "purge_deleted": "purge_deleted"},
@@ -372,8 +372,8 @@ class Double:
         found = [one for one in self.log if one.ranking == name and (kinds is None or one.kind in kinds)]
         return DoublePages(found, after)
 
-    async def close_due(self, now: int | None = None) -> int:
-        return 0
+    async def close_all_due(self) -> None:
+        pass
 
     async def forget_old(self, now: int | None = None) -> int:
         return 0
