@@ -32,7 +32,7 @@ from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Page, Slate
 from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import UCB1
-from toplist.parts.index.klucb import kl_upper
+from toplist.parts.index.kl_solver import kl_upper
 from toplist.parts.index.select import select
 from toplist.parts.memory import Everything
 from toplist.worlds import Fixed

@@ -33,6 +33,7 @@ from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import KLUCB, BetaPosterior
 from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.generalised import fill_click_probabilities
+from toplist.parts.index.klucb_on_gpu import KLUCBOnGPU
 from toplist.parts.index.per_count import fill_moss, fill_plus_plus
 from toplist.parts.index.variance import variance_tangent
 from toplist.parts.memory import Discounted, Everything, Logistic
@@ -88,6 +89,9 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     ),
     "a past that is soon forgotten, and users of UBM": (
         "cascade-kl-ucb-discounted(gamma=0.5)", Fixed(NINE, 3), UBM(), OneSample(), 400,
+    ),
+    "an index in its form for a GPU": (
+        Policy(ThroughLastClick(), Everything(), KLUCBOnGPU(3.0)), Fixed(NINE, 3), DCM(0.6), OneSample(), 60,
     ),
     "equal items": ("cascade-kl-ucb", Fixed(np.full(60, 0.3), 2), DCM(0.6), OneSample(), 300),
     "long lists": ("cascade-kl-ucb", Fixed(np.linspace(0.5, 0.1, 90), 40), DCM(0.6), OneSample(), 20),

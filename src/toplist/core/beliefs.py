@@ -6,6 +6,7 @@ neither saved nor compared.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,17 +42,22 @@ class ItemRows(NamedTuple):
         )
         return cls(rows, tuple(array[:count].copy() for array, count in zip(few, rows, strict=True)))
 
-    def forget(self, belief: Any, item: int) -> None:
-        """Reset the rows of an item to their initial values."""
+    def forget(self, belief: Any, items: int | Sequence[int]) -> None:
+        """Reset the rows of one or several items to their initial values."""
         for array, count, fresh in zip(belief, self.rows, self.fresh, strict=True):
-            array[item * count : (item + 1) * count] = fresh
-        self.touch(belief, item)
+            if count:
+                by_item = array[: len(array) // count * count].reshape(-1, count, *array.shape[1:])
+                by_item[items] = fresh
+        self.touch(belief, items)
 
-    def touch(self, belief: Any, item: int) -> None:
-        """Count a change of an item's rows, or of whether it is present."""
-        if hasattr(belief, TOUCHED):
+    def touch(self, belief: Any, items: int | Sequence[int]) -> None:
+        """Count a change of the rows of one or several items, or of whether they are present."""
+        slots = np.atleast_1d(items)
+        if len(slots) and len(getattr(belief, TOUCHED, ())):
             most = max(self.rows)
-            belief.touched[item * most // BLOCK : ((item + 1) * most - 1) // BLOCK + 1] += 1
+            first, last = slots * most // BLOCK, ((slots + 1) * most - 1) // BLOCK
+            for more in range(int((last - first).max()) + 1):
+                belief.touched[np.minimum(first + more, last)] += 1
 
 
 def grow_belief(belief: Any, larger: Any) -> Any:

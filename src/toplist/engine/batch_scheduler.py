@@ -203,7 +203,9 @@ class BatchScheduler(RunScheduler):
             waiting[label].append((run, unfinished))
         columns = 2 if self._watch is None else 3
         layouts = {
-            label: BatchLayout(Player(self._setups[label], 0, self._checkpoints, compiled=False, columns=columns))
+            label: BatchLayout(
+                Player(self._setups[label].on_gpu(), 0, self._checkpoints, compiled=False, columns=columns)
+            )
             for label, runs in waiting.items()
             if runs
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Executor
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -221,7 +222,10 @@ def file_name(column: str, number: int) -> str:
 
 
 def curves_in_turn(
-    schedulers: Sequence[RunScheduler], threads: int, progress: Callable[[Progress], None] | None
+    schedulers: Sequence[RunScheduler],
+    threads: int,
+    progress: Callable[[Progress], None] | None,
+    pool: Executor | None = None,
 ) -> Iterator[dict[str, Floats]]:
     """Play one scheduler after the other and yield its curves; progress covers all of them."""
     begun = time.monotonic()
@@ -234,5 +238,5 @@ def curves_in_turn(
             if progress is not None:
                 progress(Progress(before + now.done, total, time.monotonic() - begun, earlier))
 
-        yield scheduler.play(threads, report)
+        yield scheduler.play(threads, report, pool)
         before += scheduler.total

@@ -60,6 +60,10 @@ class RunSetup(NamedTuple):
                 f"use OneSample()."
             )
 
+    def on_gpu(self) -> RunSetup:
+        """The same for runs on a GPU: parts that have another form for it, which makes the same lists, are replaced."""
+        return self._replace(policy=form_for_gpu(self.policy, self.problem))
+
     def is_worth_compiling(self, lists: int) -> bool:
         """Whether this number of lists is played faster by waiting for the compiler."""
         return self._has_own_parts() or lists * self.problem.items > SHORT
@@ -92,6 +96,13 @@ class RunSetup(NamedTuple):
             return []
         steps: list[int] = self.world.breakpoints(changes_key(request_key(key)), self.problem.steps).tolist()
         return steps
+
+
+def form_for_gpu(part: Any, problem: Problem) -> Any:
+    """A part in the form for a GPU, or made of parts that are."""
+    if hasattr(part, "on_gpu"):
+        return part.on_gpu(problem)
+    return part._make(form_for_gpu(field, problem) for field in part) if hasattr(part, "_fields") else part
 
 
 def request_key(key: int) -> int:

@@ -157,18 +157,8 @@ def simulate_with_watch(
     seed = checked_seed(seed)
     threads = checked_threads(threads)
     recorded = checked_checkpoints(checkpoints, steps)
-    by_label = policies_by_label(policies)
     simulated = SimulatedProblem.of(world, users, start)
-    setups = {
-        label: RunSetup.of(policy, simulated.world, simulated.users, simulated.start, steps)
-        for label, policy in by_label.items()
-    }
-    for label, setup in setups.items():
-        if compiled is None:
-            worth, samples_worth = setup.is_worth_compiling(steps * runs), setup.are_samples_worth_compiling(runs)
-        else:
-            worth = samples_worth = bool(compiled)
-        setups[label] = setup._replace(compiled=worth, samples_compiled=samples_worth)
+    setups = prepared_setups(policies, simulated, steps, runs, compiled)
     check_progress(progress)
     file = ResumeFile(resume, lambda: describe(setups, recorded, seed, watch))
     scheduler = schedule(setups, recorded, runs, seed, file, watch)
@@ -185,6 +175,23 @@ def simulate_with_watch(
         detections=scheduler.detections(),
     )
     return WatchedResult(result, {} if watch is None else {label: curves[label][:, :, 2] for label in setups})
+
+
+def prepared_setups(
+    policies: Any, simulated: SimulatedProblem, steps: int, runs: int, compiled: bool | None
+) -> dict[str, RunSetup]:
+    """The setup of each policy by label; `compiled` as for `simulate`."""
+    setups = {
+        label: RunSetup.of(policy, simulated.world, simulated.users, simulated.start, steps)
+        for label, policy in policies_by_label(policies).items()
+    }
+    for label, setup in setups.items():
+        if compiled is None:
+            worth, samples_worth = setup.is_worth_compiling(steps * runs), setup.are_samples_worth_compiling(runs)
+        else:
+            worth = samples_worth = bool(compiled)
+        setups[label] = setup._replace(compiled=worth, samples_compiled=samples_worth)
+    return setups
 
 
 def scheduler_of(engine: str, compiled: bool | None) -> type[RunScheduler]:

@@ -46,7 +46,7 @@ def assembly(policy: str, world: Any = None, users: Any = USERS) -> str:
     cuda = numba_cuda()
     typeof = import_optional("numba.cuda.typing.typeof", "gpu").typeof
     setup = RunSetup.of(make(policy), world_for(policy) if world is None else world, users, OneSample(), 1000)
-    layout = BatchLayout(Player(setup, 0, np.array([1000]), compiled=False))
+    layout = BatchLayout(Player(setup.on_gpu(), 0, np.array([1000]), compiled=False))
     batch = layout.batch([1, 2], np.zeros(2, dtype=np.int64), HostDevice())
     arguments = (*batch.shared, *batch[1:], 1, 1000)
     with without_device(), kernel_code():

@@ -25,15 +25,16 @@ from toplist.engine.simulate import checked_threads
 from toplist.engine.starts import OneSample
 from toplist.experiments.kveton2015 import table1, table2
 from toplist.experiments.problem_grid import NINE
+from toplist.worlds import b_lb
 
 CHECKED, STEPS = 64, 2000  # runs and steps that are compared
-WARM, HORIZON = 300, 1_000_000  # steps before a measurement, and those that policies expect
-RUNS = 36_000  # of a measurement on the GPU
-LARGE = [  # policy, items, positions, topics, and runs on the GPU
-    ("cascade-kl-ucb", 1000, 10, 6, 65_536),
-    ("cascade-ucb1", 1000, 10, 6, 65_536),
-    ("cascade-lsb", 16, 4, 18, 36_000),
-    ("cascade-lsb", 100, 4, 18, 36_000),
+WARM, MEASURED, HORIZON = 1000, 2000, 1_000_000  # steps before a measurement, in it, and those that policies expect
+PER_THREAD = 64  # runs of a thread of the CPU
+RUNS = 65_536  # of a measurement on the GPU
+LARGE = [  # policy, items, positions, topics
+    ("cascade-kl-ucb", 1000, 10, 6),
+    ("cascade-ucb1", 1000, 10, 6),
+    ("cascade-lsb", 16, 4, 18),
 ]
 TABLES = {"table1": table1.POLICIES, "table2": table2.WORST_FIRST}
 CELLS = [(name, cell, played) for name, played in TABLES.items() for cell in NINE]
@@ -65,27 +66,22 @@ def setup_of(policy: str, world: Any = None) -> RunSetup:
     return RunSetup.of(toplist.make(policy), world_for(policy) if world is None else world, USERS, OneSample(), HORIZON)
 
 
-def cpu_rate(policy: str, threads: int, world: Any = None, seconds: float = 0.3) -> float:
-    """Steps per second of one run on each of some threads."""
+def cpu_rate(policy: str, threads: int, world: Any = None) -> float:
+    """Steps per second on some threads, of runs that have learned for a while."""
     setup = setup_of(policy, world)
-    players = [Player(setup, branch(7, run), np.array([HORIZON])) for run in range(threads)]
+    players = [Player(setup, branch(7, run), np.array([HORIZON])) for run in range(PER_THREAD * threads)]
+    players[0].play(1)  # compiles
     with ThreadPoolExecutor(threads) as pool:
-
-        def play(more: int) -> float:
-            begun = time.monotonic()
-            list(pool.map(lambda player: player.play(player.step + more), players))
-            return time.monotonic() - begun
-
-        play(WARM)  # compiles, and learns
-        more = 200
-        while (taken := play(more)) < seconds and players[0].step + 4 * more <= HORIZON:
-            more = min(4 * more, int(more * seconds / taken) + 1)
-    return threads * more / taken
+        list(pool.map(lambda player: player.play(WARM), players))
+        begun = time.monotonic()
+        list(pool.map(lambda player: player.play(WARM + MEASURED), players))
+        return len(players) * MEASURED / (time.monotonic() - begun)
 
 
-def gpu_rate(policy: str, runs: int, world: Any = None, seconds: float = 0.3) -> float:
-    """Steps per second of many runs on the first GPU."""
-    layout = BatchLayout(Player(setup_of(policy, world), 0, np.array([HORIZON]), compiled=False))
+def gpu_rate(policy: str, runs: int, world: Any = None) -> float:
+    """Steps per second of many runs on the first GPU, in the same steps."""
+    setup = setup_of(policy, world).on_gpu()
+    layout = BatchLayout(Player(setup, 0, np.array([HORIZON]), compiled=False))
     keys = [request_key(branch(7, run)) for run in range(runs)]
     batch = RunBatch(gpus()[0], policy, layout, [(run, None) for run in range(runs)], keys, None)
 
@@ -96,10 +92,8 @@ def gpu_rate(policy: str, runs: int, world: Any = None, seconds: float = 0.3) ->
         batch.stop()
         return time.monotonic() - begun
 
-    warm = WARM if layout.player.setup.problem.items < 100 else WARM // 30
-    taken = play(warm)
-    more = max(1, min(HORIZON // 2, int(warm * seconds / taken)))
-    return runs * more / play(more)
+    play(WARM)
+    return runs * MEASURED / play(MEASURED)
 
 
 def check_all(names: list[str]) -> list[Row]:
@@ -114,10 +108,10 @@ def check_all(names: list[str]) -> list[Row]:
     return rows
 
 
-def measured(policy: str, world: Any = None, runs: int = RUNS, **about: Any) -> Row:
+def measured(policy: str, world: Any = None, **about: Any) -> Row:
     """Steps per second of a policy on one core, on all, and on a GPU."""
-    one, every = cpu_rate(policy, 1, world, 0.15), cpu_rate(policy, checked_threads(None), world, 0.15)
-    gpu = gpu_rate(policy, runs, world)
+    one, every = cpu_rate(policy, 1, world), cpu_rate(policy, checked_threads(None), world)
+    gpu = gpu_rate(policy, RUNS if "windowed" not in policy else RUNS // 4, world)  # a window takes much memory
     print(f"{policy} {about}: steps/s {one:.3g} on one core, {every:.3g} on all, {gpu:.3g} on the GPU "
           f"({gpu / every:.1f} times)", flush=True)  # fmt: skip
     return {"policy": policy, **about, "one_core": one, "all_cores": every, "gpu": gpu}
@@ -129,17 +123,18 @@ def measure_rates(names: list[str]) -> list[Row]:
 
 
 def measure_large(_: list[str]) -> list[Row]:
-    """The speed with many items or topics."""
-    return [
-        measured(policy, world_for(policy, items, positions, topics), runs, items=items, positions=positions)
-        for policy, items, positions, topics, runs in LARGE
+    """The speed on the problem B_LB, and with many items or topics."""
+    rows = [measured(policy, b_lb()[0], problem="B_LB") for policy in ("cascade-kl-ucb", "cascade-ucb1")]
+    return rows + [
+        measured(policy, world_for(policy, items, positions, topics), items=items, positions=positions, topics=topics)
+        for policy, items, positions, topics in LARGE
     ]
 
 
 def measure_curve(_: list[str]) -> list[Row]:
     """Speed over the number of runs."""
     return [
-        {"policy": policy, "runs": runs, "gpu": gpu_rate(policy, runs, None, 0.2)}
+        {"policy": policy, "runs": runs, "gpu": gpu_rate(policy, runs)}
         for policy in ("cascade-ucb1", "cascade-kl-ucb", "cascade-ts")
         for runs in (32, 256, 1024, 4096, 16_384, 65_536)
     ]

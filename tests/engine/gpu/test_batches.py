@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from catalogue_problems import USERS, policies, world_for
 from host_device import HostDevice
@@ -13,9 +14,10 @@ from toplist import InvalidInput
 from toplist.clicks import DBN, PBM, Cascade, ChangingDCM, Mixture
 from toplist.engine import batch_scheduler
 from toplist.engine.gpu import cuda_device
-from toplist.engine.player import Player
+from toplist.engine.gpu.batch import BatchLayout
+from toplist.engine.player import Player, RunSetup
 from toplist.engine.simulate import simulate_with_watch
-from toplist.engine.starts import Forced
+from toplist.engine.starts import Forced, OneSample
 from toplist.support.progress import Progress
 from toplist.worlds import Contextual
 
@@ -65,6 +67,17 @@ def test_every_policy_plays_the_same_lists(policy: str, install: Install) -> Non
 )
 def test_every_run_has_its_own_world_and_users(world: Any, users: Any, install: Install) -> None:
     check_same(install, ["cascade-ucb1", "best", "dcm-ts"], world, users)
+
+
+@pytest.mark.parametrize(("world", "shared"), [(world_for("cascade-lsb"), True), (Contextual(8, 3, 4), False)])
+def test_features_that_never_change_are_laid_out_once_for_all_runs(world: Any, shared: bool) -> None:
+    setup = RunSetup.of(toplist.make("cascade-lsb"), world, USERS, OneSample(), 100)
+    player = Player(setup, 0, np.array([100]), compiled=False)
+    own = BatchLayout(player).places
+    layout = player.cache.scoring.layout
+    assert (id(layout.columns) in own) == (id(layout.edition) in own) == (not shared)
+    assert id(layout.width_of) in own
+    assert (layout.edition[0] >= 0) == shared
 
 
 def test_forced_starts(install: Install) -> None:

@@ -5,6 +5,8 @@ import re
 import pytest
 from compile_catalogue import assembly
 
+from toplist.engine.gpu.cuda_target import keep_loops
+
 
 @pytest.mark.parametrize("policy", ["cascade-ucb1", "ranked-exp3", "dcm-ts"])
 def test_policies_compile_for_cuda(policy: str) -> None:
@@ -12,3 +14,34 @@ def test_policies_compile_for_cuda(policy: str) -> None:
     assert len(re.findall(r"\.visible \.entry", text)) == 1
     # Sums round as on the CPU: of all products, only those of the library's own functions are fused.
     assert not re.search(r"\b(mul|add)\.f64", text)
+
+
+def test_code_is_kept_short() -> None:
+    text = assembly("cascade-kl-ucb")
+    assert len(re.findall(r"\bcall\b", text)) == 2  # of the solver: in a loop over the last list, and over the others
+
+
+def test_only_branches_backwards_are_marked_as_loops() -> None:
+    text = """define i32 @f() {
+entry:
+  br label %"loop"
+loop:
+  br i1 %c, label %"loop", label %"end"
+end:
+  ret i32 0
+}
+define i32 @g() {
+first:
+  br label %end
+end:
+  br label %"entry"
+entry:
+  br label %end
+}"""
+    marked = [line for line in keep_loops(text).split("\n") if line.startswith("  br") and "!llvm.loop" in line]
+    assert [line.partition(", !")[0] for line in marked] == [
+        '  br i1 %c, label %"loop", label %"end"',
+        "  br label %end",
+    ]
+    assert len(set(marked)) == 2
+    assert keep_loops(text).count("= distinct") == 2

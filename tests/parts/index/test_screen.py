@@ -12,7 +12,8 @@ from toplist.parts.arrange import Diverse
 from toplist.parts.feedback import ThroughFirstClick
 from toplist.parts.index import Ellipsoid, LogisticBound
 from toplist.parts.index.layout import FEW_FEATURES, FEW_ITEMS
-from toplist.parts.index.screen import TOGETHER, exact_width, order_features
+from toplist.parts.index.screen import exact_width, order_features
+from toplist.parts.index.screen_tiles import TOGETHER
 from toplist.parts.memory import DiscountedRidge, Logistic, Ridge
 from toplist.policies import Policy
 

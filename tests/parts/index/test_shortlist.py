@@ -16,7 +16,7 @@ from toplist.core.slate import NONE, Floats, Ints, Request, empty_slate
 from toplist.parts.detectors import CUSUM
 from toplist.parts.index import KLUCB, MOSS, UCB1, Greedy, KLUCBPlusPlus, VarianceBound
 from toplist.parts.index.block_ceilings import ROUNDING
-from toplist.parts.index.klucb import exploration_budget
+from toplist.parts.index.kl_solver import exploration_budget
 from toplist.parts.index.select import select
 from toplist.parts.index.shortlist import shortlist
 from toplist.parts.memory import Discounted, Everything, Resetting, Window

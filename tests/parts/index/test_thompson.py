@@ -14,9 +14,9 @@ from toplist.core.randomness import branch, toss
 from toplist.core.slate import NONE, Floats, Ints, Request, empty_slate
 from toplist.parts.detectors import CUSUM
 from toplist.parts.index import BetaPosterior
-from toplist.parts.index.beta_draw import CERTAIN, beta_limit, beta_tail, draw_beta, shrinking_limit
-from toplist.parts.index.draw_numbers import TO_UNIT, as_number, number_of, top_bits
-from toplist.parts.index.lazy_draws import LazyDraws
+from toplist.parts.index.beta_draw import CERTAIN, beta_limit, beta_tail, draw_beta, draw_to_level, shrinking_limit
+from toplist.parts.index.draw_numbers import TO_UNIT, as_number, least_number, no_more_than_least, number_of, top_bits
+from toplist.parts.index.lazy_draws import NOT_HOT, LazyDraws
 from toplist.parts.index.select import select
 from toplist.parts.index.thompson import draw_everything
 from toplist.parts.memory import Discounted, Everything, Resetting, Window
@@ -190,6 +190,7 @@ def test_lists_of_every_memory_are_those_of_drawing_for_everything(name: str, it
     for part in range(4):
         assert scene.differences(part * steps // 4, (part + 1) * steps // 4) == 0
         scene.layout.forget(scene.belief, 7 + part)  # another item takes its place
+        scene.labels[7 + part] += 1
     draws = scene.cache.drawn[0] - (items if items > MANY else 0)
     assert draws < steps * items / (4 if items < MANY else 20)
 
@@ -204,7 +205,53 @@ def test_blocks_stay_closed_for_most_numbers() -> None:
     before = int(scene.cache.drawn[0])
     assert scene.differences(40, 100) == 0
     assert scene.cache.drawn[0] - before < 60 * 200
-    assert np.mean(scene.cache.blocks.limit * TO_UNIT) < 0.5
+    blocks = scene.cache.blocks
+    assert np.mean(blocks.limit * TO_UNIT) < 0.3
+    assert np.mean(blocks.limit_of_hot * TO_UNIT) > 0.6
+    assert np.mean(blocks.hot != NOT_HOT) > 0.5
+    for block in (0, 77, len(blocks.known) - 1):
+        limits = scene.cache.limit[block * BLOCK : (block + 1) * BLOCK]
+        assert np.all(np.diff(limits) <= 0)
+        inside = blocks.order[block * BLOCK : (block + 1) * BLOCK]
+        assert sorted(inside.tolist()) == list(range(len(limits)))
+
+
+def test_a_new_item_among_the_hot_ones_has_numbers_of_its_own() -> None:
+    """Each of 400 hot items goes, and another with the same counts takes its slot."""
+    scene = Scene(Everything(), MANY, 5)
+    scene.belief.examined[:], scene.belief.clicked[:] = 60.0, 3.0
+    hot = np.arange(0, MANY, 16)
+    scene.belief.clicked[hot] = 20.0
+    assert scene.differences(0, 60) == 0
+    assert np.all(scene.cache.blocks.hot != NOT_HOT)
+    for item in hot.tolist():
+        counts = scene.belief.examined[item], scene.belief.clicked[item]
+        scene.layout.forget(scene.belief, item)
+        scene.belief.examined[item], scene.belief.clicked[item] = counts
+        scene.labels[item] += 1
+    assert scene.differences(60, 120) == 0
+
+
+def test_draws_that_reach_the_level_are_those_without_one() -> None:
+    random = np.random.default_rng(6)
+    reached = 0
+    for case in range(3000):
+        clicks, refusals = 10.0 ** random.uniform(-2, 3, 2) * (random.random(2) > 0.1)
+        tail, own = beta_tail(clicks, refusals), branch(13, case)
+        level = float(random.uniform(0.0, 1.0))
+        exact = draw_beta(clicks, refusals, tail, as_number(top_bits(own)), own)
+        drawn = draw_to_level(clicks, refusals, tail, as_number(top_bits(own)), own, level)
+        assert drawn == exact if exact >= level else drawn < level
+        reached += exact >= level
+    assert 500 < reached < 2500
+
+
+def test_a_quick_bound_of_the_least_number() -> None:
+    """Never above it, and at least a third of it for most blocks."""
+    drawn = [branch(4, n) for n in range(2000)] + [0, 1 << 11, -1]
+    bounds = np.array([(no_more_than_least(each), least_number(each)) for each in drawn])
+    assert np.all(bounds[:, 0] <= bounds[:, 1])
+    assert np.mean(3.0 * bounds[:, 0] > bounds[:, 1]) > 0.8
 
 
 def test_a_stream_of_its_own_gives_other_draws() -> None:

@@ -16,22 +16,24 @@ import toplist
 from toplist.core.compiling.callees import callees
 
 
-def fingerprint(*called: Any) -> str:
+def fingerprint(*called: Any, with_version: bool = True) -> str:
     """Hash the code of functions and of the methods of classes, with all functions and values that they use.
 
-    The loaded code is hashed, not the files, which may have been edited since.
+    The loaded code is hashed, not the files, which may have been edited since; and the version of toplist, unless the
+    code alone counts.
     """
-    return str(Fingerprint(*called))
+    return str(Fingerprint(*called, with_version=with_version))
 
 
 class Fingerprint:
     """A walk over everything that code refers to, outside the standard library, NumPy and numba."""
 
-    def __init__(self, *called: Any) -> None:
+    def __init__(self, *called: Any, with_version: bool = True) -> None:
         self.is_complete = True  # False once a value was met that cannot be hashed
         self._digest = hashlib.sha256()
         self._seen: set[Any] = set()
-        self._add("toplist", toplist.__version__)
+        if with_version:
+            self._add("toplist", toplist.__version__)
         for value in called:
             self._add_value(value, frozenset())
 

@@ -64,6 +64,9 @@ class BatchLayout:
         self.player, setup, run = player, player.setup, player.run
         self._model = Arguments(player.policy, player.belief, player.cache, setup.world, player.users, setup.start, run)
         shared = [setup.world, setup.start, setup.policy, run.request.labels, run.checkpoints, run.curves]
+        if any(array is run.request.features for array in _arrays(setup.world)):  # they are the same in all runs
+            asked = run.request._replace(edition=setup.world.revision(run.moment))
+            shared += [each.lay_out_once(asked) for each in _nested(player.cache) if hasattr(each, "lay_out_once")]
         known = {id(array) for array in _arrays(shared)}
         self.places: dict[int, ArrayPlace] = {}
         self._blanks: dict[str, Any] = {}  # a tile of runs before their first step
@@ -165,11 +168,16 @@ class BatchLayout:
         return f"class_{self._classes.index(type(value))}({', '.join(fields)},)"
 
 
+def _nested(value: Any) -> list[Any]:
+    """A value, and all within it."""
+    return (
+        [value, *(each for field in value for each in _nested(field))] if isinstance(value, tuple | list) else [value]
+    )
+
+
 def _arrays(value: Any) -> list[Any]:
     """All arrays of nested tuples that have elements; the same empty one serves several fields."""
-    if isinstance(value, tuple | list):
-        return [array for field in value for array in _arrays(field)]
-    return [value] if isinstance(value, np.ndarray) and value.size > 0 else []
+    return [each for each in _nested(value) if isinstance(each, np.ndarray) and each.size > 0]
 
 
 def play_one_run(arguments: tuple[Any, ...], played: Any, at: int, sampled_positions: int, until: int) -> None:

@@ -114,6 +114,7 @@ def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...]) -> An
             with kernel_code():
                 kernel.compile(signature)
             _kernels[known] = kernel
+        next(iter(_kernels[known].overloads.values())).bind()  # two threads must not load it at once
         return _kernels[known]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from typing import Any
 
 from toplist.core.compiling.callees import callees, methods
@@ -13,6 +13,11 @@ from toplist.core.randomness import overload_wrap, wrap
 from toplist.engine.gpu.batch import play_one_run
 from toplist.engine.play import play, sample_every_item
 from toplist.support.files import import_optional
+
+# The head of a routine whose arguments are numbers: the only pointer is that of the result.
+ROUTINE = re.compile(r'^define .*@"_ZN7toplist[^(]*\([^*(]*\*[^*]*\)$', re.MULTILINE)
+LABEL, TARGETS = re.compile(r'^"?([^"\s:]+)"?:'), re.compile(r'label %"?([^",\s]+)')
+MARK = 9_000_000  # number of the first mark; the compiler numbers its own from 0
 
 _registered: set[Any] = set()
 
@@ -48,7 +53,11 @@ def let_kernels_call(function: Callable[..., Any], **options: bool) -> None:
 
 
 def kernel_code() -> AbstractContextManager[None]:
-    """Compile so that products and sums are rounded as on the CPU, and addresses in strided arrays stay pointers."""
+    """Compile so that products and sums are rounded as on the CPU, and addresses in strided arrays stay pointers.
+
+    Code is kept short, so that a multiprocessor finds it in its cache: functions of numbers alone are called if they
+    are not small, and loops are not unrolled.
+    """
     nvvm = import_optional("numba.cuda.cudadrv.nvvm", "gpu")
     cgutils = import_optional("numba.cuda.cgutils", "gpu")
 
@@ -57,7 +66,29 @@ def kernel_code() -> AbstractContextManager[None]:
         there = builder.gep(builder.bitcast(pointer, cgutils.voidptr_t), [offset])
         return builder.bitcast(there, return_type or pointer.type)
 
-    return replaced((nvvm, "compile_ir", partial(nvvm.compile_ir, fma=False)), (cgutils, "pointer_add", pointer_add))
+    def compile_ir(texts: list[str], **options: Any) -> Any:
+        return before([keep_loops(ROUTINE.sub(r"\g<0> noinline", text)) for text in texts], fma=False, **options)
+
+    before = nvvm.compile_ir
+    return replaced((nvvm, "compile_ir", compile_ir), (cgutils, "pointer_add", pointer_add))
+
+
+def keep_loops(text: str) -> str:
+    """Code in LLVM's language whose loops are not to be unrolled: a branch to a block above it closes a loop."""
+    above: set[str] = set()
+    loops, lines = 0, []
+    for line in text.split("\n"):
+        mark = ""
+        if line.startswith("define"):
+            above = set()
+        elif label := LABEL.match(line):
+            above.add(label[1])
+        elif line.startswith("  br ") and not above.isdisjoint(TARGETS.findall(line)):
+            loops += 1
+            mark = f", !llvm.loop !{MARK + loops}"
+        lines.append(line + mark)
+    marks = [f"!{MARK + loop} = distinct !{{!{MARK + loop}, !{MARK}}}" for loop in range(1, loops + 1)]
+    return "\n".join([*lines, f'!{MARK} = !{{!"llvm.loop.unroll.disable"}}', *marks])
 
 
 @contextmanager

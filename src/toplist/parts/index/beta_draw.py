@@ -25,6 +25,7 @@ REACH = 1.5  # standard deviations from the mode to the start of the tail ...
 SHARE = 0.6  # ... but at most this share of the way to 1
 LARGE = 8.0  # from here on, Stirling's series is accurate to 1e-13
 ONLY_CLICKED = -1.0  # a start that marks a posterior without refusals
+EVERYTHING = -1.0  # a level that every draw reaches
 CERTAIN = 1 << 53  # a limit that every number is below
 SLACK, MARGIN = 1e-6, 1e-12  # relative margin of a limit, and how far below its level it is computed
 
@@ -132,6 +133,12 @@ def shrinking_limit(clicks: float, refusals: float, level: float, shrink: float)
 @routine
 def draw_beta(clicks: float, refusals: float, tail: Tail, u: float, key: int) -> float:
     """The draw from Beta(1 + clicks, 1 + refusals) that belongs to a uniform number u, above 0, and a key."""
+    return draw_to_level(clicks, refusals, tail, u, key, EVERYTHING)
+
+
+@routine
+def draw_to_level(clicks: float, refusals: float, tail: Tail, u: float, key: int, level: float) -> float:
+    """The same draw if it reaches a level; otherwise some number below the level, which is often quicker to find."""
     if tail.start == ONLY_CLICKED:
         return math.exp(math.log1p(-u) / tail.rate) if u < 1.0 else 0.0
     if u <= tail.mass:
@@ -142,6 +149,8 @@ def draw_beta(clicks: float, refusals: float, tail: Tail, u: float, key: int) ->
         ratio = clicks * math.log1p(beyond / tail.start) - (1.0 + refusals - tail.rate) * way
         if math.log(1.0 - uniform(key, 0)) <= ratio:
             return tail.start + beyond
+    if tail.start < level:
+        return tail.start  # the draw is below it
     attempt = 1
     while True:
         drawn = beta(branch(key, attempt), 1.0 + clicks, 1.0 + refusals)

@@ -13,11 +13,11 @@ import numpy as np
 
 from toplist.core.compiling import helper, routine
 from toplist.core.slate import Floats
+from toplist.parts.index.beta_draw import EVERYTHING
 
 LEVEL, EDITION, WINDOW, LISTS, TOTAL, SQUARES, SPREAD, BASE, MISSED = range(9)  # elements of `levels`
 LONGEST = 64  # lists after which the level is considered again ...
 MOST_MISSED = 2.0  # ... or this number that needed a second look
-EVERYTHING = -1.0  # a level that every draw reaches
 
 
 def first_levels() -> Floats:

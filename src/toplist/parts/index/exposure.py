@@ -11,7 +11,8 @@ from toplist.core.compiling import helper, in_bulk, routine
 from toplist.core.problem import Problem, number, whole
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.draw_level import EDITION, EVERYTHING, LEVEL, lower_level, note_draws
+from toplist.parts.index.beta_draw import EVERYTHING
+from toplist.parts.index.draw_level import EDITION, LEVEL, lower_level, note_draws
 from toplist.parts.index.draw_numbers import as_number, top_bits
 from toplist.parts.index.exposure_draw import (
     ExposureDraws,
@@ -20,8 +21,9 @@ from toplist.parts.index.exposure_draw import (
     fill_envelope,
     no_exposure_draws,
 )
+from toplist.parts.index.lazy_draws import TOGETHER
 from toplist.parts.index.select import is_contiguous, select
-from toplist.parts.index.thompson import OFTEN, TOGETHER, is_enough, times_log
+from toplist.parts.index.thompson import OFTEN, is_enough, times_log
 from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory.exposure import Exposed
 

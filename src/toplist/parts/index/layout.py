@@ -15,7 +15,8 @@ from toplist.core.coverage import MAXIMUM, PROBABILISTIC, gain
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.link import LOGISTIC, apply_link
-from toplist.parts.index.screen import Screen, empty_screen, measure_features, score_contenders
+from toplist.parts.index.screen import score_contenders
+from toplist.parts.index.screen_tiles import Screen, empty_screen, measure_features
 from toplist.parts.index.select import is_contiguous
 
 CHUNK = 256  # items scored together: small enough for the L1 cache
@@ -39,8 +40,8 @@ class Layout(NamedTuple):
     most: Ints  # one element: the largest number of features of an item
     edition: Ints  # two elements: that of the features, -1 for none; and whether they are sparse
     weights: Floats  # theta and M^-1, scaled so that they apply to features instead of gains
-    matrix: Floats  # (d * d), row after row
-    diagonal: Floats  # of the matrix
+    matrix: Floats  # (d * d), row after row, and its diagonal: where features are sparse
+    diagonal: Floats
     left: Floats  # per feature, the share not covered
     chunk: Floats  # (d, BLOCK)
     sums: Floats  # (2, BLOCK)
@@ -48,6 +49,12 @@ class Layout(NamedTuple):
     width: Floats  # per item x' M^-1 x of the belief ...
     width_of: Ints  # ... at this edition, refresh and update
     screen: Screen  # for bounds on dense items
+
+    def lay_out_once(self, request: Request) -> tuple[Any, ...]:
+        """Lay out features that never change; the arrays that nothing writes to from then on."""
+        lay_out_features(self, request)
+        lists = (self.columns, self.listed, self.topic, self.line, self.degree, self.begin, self.most, self.edition)
+        return (*lists, self.screen.peak, self.screen.typical, self.screen.tiles)
 
     def used_bytes(self) -> int:
         """Bytes of the arrays as far as they were written to: lists are of sparse features, and tiles of dense ones."""
@@ -167,9 +174,9 @@ def score_all(
 ) -> None:
     """Fill link(theta'x) + bonus sqrt(x' M^-1 x) at each candidate, where x is its gain."""
     fill_weights(belief, layout, covered, kind)
-    if bonus > 0.0:
-        fill_matrix(belief, layout)
     if layout.edition[1] == 1:
+        if bonus > 0.0:
+            fill_matrix(belief, layout)
         if is_contiguous(candidates):
             first = candidates[0]
             score_listed(layout, first, first + len(candidates), link, bonus, covered, kind, values)
@@ -182,7 +189,7 @@ def score_all(
             score_listed(layout, candidates[begin], candidates[end - 1] + 1, link, bonus, covered, kind, values)
             begin = end
     else:
-        score_dense(layout, candidates, link, bonus, covered, kind, values)
+        score_dense(belief, layout, candidates, link, bonus, covered, kind, values)
 
 
 @routine
@@ -200,11 +207,11 @@ def score_changed(
         belief, layout.screen, layout.columns, layout.weights, layout.left, request, link, bonus, covered, kind, values
     ):  # fmt: skip
         return
+    if layout.edition[1] == 0:
+        score_dense(belief, layout, request.candidates, link, bonus, covered, kind, values)
+        return
     if bonus > 0.0:
         fill_matrix(belief, layout)
-    if layout.edition[1] == 0:
-        score_dense(layout, request.candidates, link, bonus, covered, kind, values)
-        return
     for row in range(layout.most[0]):
         if layout.degree[row, placed] != 0.0:
             feature = layout.topic[row, placed]
@@ -280,7 +287,7 @@ def add_bonus(mean: Floats, square: Floats, count: int, link: int, bonus: float)
 
 @routine
 def score_dense(
-    layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
+    belief: Any, layout: Layout, candidates: Ints, link: int, bonus: float, covered: Floats, kind: int, values: Floats
 ) -> None:
     """Score a chunk of items at a time; every loop over a chunk is vectorised."""
     mean, square = layout.sums[0], layout.sums[1]
@@ -299,7 +306,7 @@ def score_dense(
                         row[i] = gain(row[i], covered[feature], kind)
         fill_products(columns, first, count, layout.weights, mean)
         if bonus > 0.0:
-            fill_squares(columns, first, count, layout.matrix, square)
+            fill_squares(columns, first, count, belief.inverse, layout.left, square)
         add_bonus(mean, square, count, link, bonus)
         if as_they_are:
             here = values[first : first + count]
@@ -332,24 +339,28 @@ def fill_products(columns: Floats, first: int, count: int, weights: Floats, sums
 
 
 @routine
-def fill_squares(columns: Floats, first: int, count: int, matrix: Floats, squares: Floats) -> None:
-    """Fill x' matrix x for contiguous items: twice the lower triangle, since the matrix is symmetric.
+def fill_squares(columns: Floats, first: int, count: int, matrix: Floats, left: Floats, squares: Floats) -> None:
+    """Fill x' D matrix D x for contiguous items, with D the diagonal matrix of `left`: twice the lower triangle.
 
-    Two rows and four columns of the matrix at a time, so that a sum is loaded and stored once for eight products.
+    Two rows and four columns of the matrix at a time, so that a sum is loaded and stored once for eight products. They
+    are scaled as they are read: another array for the scaled matrix would cost a GPU more.
     """
     d, here = len(columns), slice(first, first + count)
     for i in range(count):
         squares[i] = 0.0
     for row in range(0, d - 1, 2):
         x, y = columns[row, here], columns[row + 1, here]
-        upper, lower = matrix[row * d : (row + 1) * d], matrix[(row + 1) * d : (row + 2) * d]
-        own, both, other = 0.5 * upper[row], lower[row], 0.5 * lower[row + 1]
+        upper, lower, z, m = matrix[row], matrix[row + 1], left[row], left[row + 1]
+        own, both, other = 0.5 * (z * z * upper[row]), m * z * lower[row], 0.5 * (m * m * lower[row + 1])
         for i in range(count):
             squares[i] += x[i] * (own * x[i] + both * y[i]) + other * y[i] * y[i]
         column = 0
         while column + 4 <= row:
-            a, b, c, e = upper[column], upper[column + 1], upper[column + 2], upper[column + 3]
-            f, g, h, k = lower[column], lower[column + 1], lower[column + 2], lower[column + 3]
+            t, u, v, w = left[column], left[column + 1], left[column + 2], left[column + 3]
+            a, b = z * t * upper[column], z * u * upper[column + 1]
+            c, e = z * v * upper[column + 2], z * w * upper[column + 3]
+            f, g = m * t * lower[column], m * u * lower[column + 1]
+            h, k = m * v * lower[column + 2], m * w * lower[column + 3]
             p, q = columns[column, here], columns[column + 1, here]
             r, s = columns[column + 2, here], columns[column + 3, here]
             for i in range(count):
@@ -358,14 +369,15 @@ def fill_squares(columns: Floats, first: int, count: int, matrix: Floats, square
                 squares[i] += x[i] * along + y[i] * beside
             column += 4
         while column < row:
-            a, f, p = upper[column], lower[column], columns[column, here]
+            a, f, p = z * left[column] * upper[column], m * left[column] * lower[column], columns[column, here]
             for i in range(count):
                 squares[i] += p[i] * (a * x[i] + f * y[i])
             column += 1
     if d % 2 == 1:
-        x, last = columns[d - 1, here], matrix[(d - 1) * d :]
+        x, last, z = columns[d - 1, here], matrix[d - 1], left[d - 1]
         for column in range(d):
-            a, p = last[column] if column < d - 1 else 0.5 * last[column], columns[column, here]
+            a, p = z * left[column] * last[column], columns[column, here]
+            a = a if column < d - 1 else 0.5 * a
             for i in range(count):
                 squares[i] += a * p[i] * x[i]
     for i in range(count):
@@ -388,14 +400,13 @@ def score_everything(belief: Any, layout: Layout, link: int, bonus: float, value
     known, d = layout.width_of[2] if same else 0, len(belief.theta)
     if not same:
         for i in range(d):
-            for j in range(d):
-                layout.matrix[i * d + j] = belief.base[i, j]
+            layout.left[i] = 1.0
     product = layout.sums[1]
     for begin in range(0, items, CHUNK):
         count = min(CHUNK, items - begin)
         width, mean = layout.width[begin : begin + count], values[begin : begin + count]
         if not same:
-            fill_squares(layout.columns, begin, count, layout.matrix, width)
+            fill_squares(layout.columns, begin, count, belief.base, layout.left, width)
         for update in range(known, belief.updates[0]):
             fill_products(layout.columns, begin, count, belief.direction[update], product)
             shrink = belief.shrink[update]

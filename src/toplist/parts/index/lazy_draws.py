@@ -5,26 +5,37 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from toplist.core.beliefs import block_count
+from toplist.core.beliefs import BLOCK, block_count
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints
-from toplist.parts.index.beta_draw import Tail, beta_limit, beta_tail, draw_beta, shrinking_limit
+from toplist.parts.index.beta_draw import Tail, beta_limit, beta_tail, draw_to_level, shrinking_limit
 from toplist.parts.index.draw_level import LEVEL, first_levels
 from toplist.parts.memory.counts import Counts
 
+Bytes = NDArray[np.uint8]
+
+HOT = 8  # items of a block that may be looked at by themselves: their numbers take 8 bits each
+NOT_HOT = -1  # instead of these numbers, which are below 128
+TOGETHER = 16  # blocks or items looked at in a vectorised loop
 RANGE = 0.05  # growth of a discounted memory's unit until all limits are computed again
 
 
 class BlockLimits(NamedTuple):
-    """Per block of very many items: which of its items are likely to matter, and a limit for all the others."""
+    """Per block of very many items: their order, the few that are likely to matter, and limits of its own number."""
 
     known: Ints  # its touch count when this was computed; -1 if outdated
     edition: Floats  # the level's edition then
-    limit: Ints  # for the block's own number
-    likely: Ints  # how many items are likely to matter ...
-    listed: Ints  # ... and which, at the start of the block's part of this array
+    limit: Ints  # for the block's own number; below it, items that are not hot may matter ...
+    limit_of_hot: Ints  # ... and below this one, hot items
+    order: Bytes  # per place, the number of the item there: those with the largest limits first
+    hot: Ints  # the numbers of its hot items, 8 bits for each; NOT_HOT for none
+    hot_label: Ints  # (blocks * HOT): the labels of hot items ...
+    hot_limit: Ints  # ... and their limits; 0 for none
+    noted: Floats  # (5, TOGETHER): scratch for clicks, refusals and tails of items to draw for ...
+    keys: Ints  # (TOGETHER): ... and for the keys of their draws
 
 
 class LazyDraws(NamedTuple):
@@ -35,7 +46,7 @@ class LazyDraws(NamedTuple):
     start: Floats
     rate: Floats
     mass: Floats
-    limit: Ints
+    limit: Ints  # in blocks, in their order
     levels: Floats  # as in `draw_level`
     edition: Floats  # one element: the level's edition for which the limits were computed, unless there are blocks
     units: Floats  # two elements: the range of the memory's unit in which the limits hold
@@ -65,8 +76,13 @@ def no_draws(problem: Problem) -> LazyDraws:
             known=np.full(blocks, -1),
             edition=np.full(blocks, -1.0),
             limit=np.zeros(blocks, dtype=np.int64),
-            likely=np.zeros(blocks, dtype=np.int64),
-            listed=np.zeros(items if blocks > 0 else 0, dtype=np.int64),
+            limit_of_hot=np.zeros(blocks, dtype=np.int64),
+            order=(np.arange(items if blocks > 0 else 0) % BLOCK).astype(np.uint8),
+            hot=np.full(blocks, NOT_HOT),
+            hot_label=np.zeros(blocks * HOT, dtype=np.int64),
+            hot_limit=np.zeros(blocks * HOT, dtype=np.int64),
+            noted=np.zeros((5, TOGETHER if blocks > 0 else 0)),
+            keys=np.zeros(TOGETHER if blocks > 0 else 0, dtype=np.int64),
         ),
     )
 
@@ -102,11 +118,17 @@ def follow_unit(belief: Counts, cache: LazyDraws) -> None:
 @routine
 def find_limit(belief: Counts, cache: LazyDraws, item: int) -> None:
     """Compute the tail and the limit of an item for its present counts."""
+    find_tail(belief, cache, item)
+    cache.limit[item] = limit_at(belief, cache, item, cache.levels[LEVEL])
+
+
+@helper
+def find_tail(belief: Counts, cache: LazyDraws, item: int) -> None:
+    """Compute the tail of an item for its present counts, unless these change without observations."""
     cache.examined[item], cache.clicked[item] = belief.examined[item], belief.clicked[item]
     if is_constant(cache):
         tail = beta_tail(*outcomes(belief, item))
         cache.start[item], cache.rate[item], cache.mass[item] = tail.start, tail.rate, tail.mass
-    cache.limit[item] = limit_at(belief, cache, item, cache.levels[LEVEL])
 
 
 @helper
@@ -119,10 +141,10 @@ def limit_at(belief: Counts, cache: LazyDraws, item: int, level: float) -> int:
 
 
 @routine
-def follow_level(belief: Counts, cache: LazyDraws, first: int, end: int) -> None:
-    """Compute the limits of some items for the present level; tails that were never computed are left alone."""
+def follow_level(belief: Counts, cache: LazyDraws) -> None:
+    """Compute the limits of all items for the present level; tails that were never computed are left alone."""
     constant, last = is_constant(cache), -1
-    for item in range(first, end):
+    for item in range(len(cache.limit)):
         if not constant:
             cache.examined[item] = -1.0
         elif cache.examined[item] >= 0.0:
@@ -134,11 +156,11 @@ def follow_level(belief: Counts, cache: LazyDraws, first: int, end: int) -> None
 
 
 @routine
-def draw_item(belief: Counts, cache: LazyDraws, item: int, number: float, key: int) -> float:
-    """The draw of an item whose limit is up to date, from its first number and its key."""
+def draw_item(belief: Counts, cache: LazyDraws, item: int, number: float, key: int, level: float) -> float:
+    """The draw of an item with an up-to-date tail, from its first number and its key, as far as it reaches a level."""
     cache.drawn[0] += 1
     clicks, refusals = outcomes(belief, item)
     if is_constant(cache):
         tail = Tail(cache.start[item], cache.rate[item], cache.mass[item])
-        return draw_beta(clicks, refusals, tail, number, key)
-    return draw_beta(clicks, refusals, beta_tail(clicks, refusals), number, key)
+        return draw_to_level(clicks, refusals, tail, number, key, level)
+    return draw_to_level(clicks, refusals, beta_tail(clicks, refusals), number, key, level)

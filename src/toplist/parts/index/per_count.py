@@ -16,7 +16,7 @@ from toplist.core.problem import Problem, number, refuse
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.block_ceilings import BlockCeilings, empty_ceilings
 from toplist.parts.index.gaps import leave_out
-from toplist.parts.index.klucb import kl_upper
+from toplist.parts.index.kl_solver import kl_upper
 from toplist.parts.index.select import select
 from toplist.parts.index.shortlist import best_of_many, is_worthwhile
 from toplist.parts.memory.counts import Counts

@@ -17,12 +17,13 @@ from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, whole
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.beta_draw import beta_tail, draw_beta
+from toplist.parts.index.beta_draw import EVERYTHING, beta_tail, draw_beta
 from toplist.parts.index.draw_blocks import find_in_blocks, suits_blocks
-from toplist.parts.index.draw_level import EDITION, EVERYTHING, LEVEL, lower_level, move_level, note_draws
+from toplist.parts.index.draw_level import EDITION, LEVEL, lower_level, move_level, note_draws
 from toplist.parts.index.draw_numbers import as_number, number_of, top_bits
 from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.lazy_draws import (
+    TOGETHER,
     LazyDraws,
     draw_item,
     find_limit,
@@ -35,7 +36,6 @@ from toplist.parts.index.lazy_draws import (
 from toplist.parts.index.select import is_contiguous, select
 from toplist.parts.memory.counts import Counts
 
-TOGETHER = 16  # items looked at in a vectorised loop
 # Standard deviations from the level to the last draws of lists: another look at very many items is expensive.
 OFTEN, RARELY = 2.0, 4.0
 BELOW_ALL = -1.0  # in place of a draw
@@ -136,7 +136,7 @@ def look_again(belief: Counts, cache: LazyDraws, request: Request, key: int, lev
         own = branch(key, request.labels[item])
         if top_bits(own) < limit_at(belief, cache, item, level) and is_eligible(request, item, 0):
             cache.items[found] = item
-            cache.value[found] = draw_item(belief, cache, item, as_number(top_bits(own)), own)
+            cache.value[found] = draw_item(belief, cache, item, as_number(top_bits(own)), own, level)
             found += 1
     return found
 
@@ -146,7 +146,7 @@ def find_lucky(belief: Counts, cache: LazyDraws, request: Request, key: int) -> 
     """Draw for all candidates whose draw may reach the level; their number."""
     candidates, found = request.candidates, 0
     if cache.edition[0] != cache.levels[EDITION]:
-        follow_level(belief, cache, 0, len(cache.limit))
+        follow_level(belief, cache)
         cache.edition[0] = cache.levels[EDITION]
     contiguous = is_contiguous(candidates)
     for begin in range(0, len(candidates), TOGETHER):
@@ -181,7 +181,7 @@ def draw_if_lucky(belief: Counts, cache: LazyDraws, request: Request, key: int, 
     if top_bits(own) >= cache.limit[item] or not is_eligible(request, item, 0):
         return found
     cache.items[found] = item
-    cache.value[found] = draw_item(belief, cache, item, as_number(top_bits(own)), own)
+    cache.value[found] = draw_item(belief, cache, item, as_number(top_bits(own)), own, cache.levels[LEVEL])
     return found + 1
 
 

@@ -180,17 +180,24 @@ def begin_linear(problem: Problem, prior: float, sigma: float, updates: int = RE
     d = problem.features
     return Linear(
         theta=np.zeros(d),
-        inverse=np.eye(d) / prior,
-        gram=np.eye(d) * prior,
+        inverse=diagonal_matrix(d, 1.0 / prior),
+        gram=diagonal_matrix(d, prior),
         total=np.zeros(d),
         sigma=np.full(1, sigma),
         examined=np.zeros(problem.items),
         clock=np.zeros(1),
-        base=np.eye(d) / prior,
+        base=diagonal_matrix(d, 1.0 / prior),
         direction=np.zeros((updates, d)),
         shrink=np.zeros(updates),
         updates=np.zeros(2, dtype=np.int64),
     )
+
+
+def diagonal_matrix(d: int, value: float) -> Floats:
+    """A matrix with one value on its diagonal; the system gives memory for the zeros only when they are changed."""
+    matrix = np.zeros((d, d))
+    np.fill_diagonal(matrix, value)
+    return matrix
 
 
 def add_to_sums(belief: Any, gram: Floats, total: Floats) -> None:
