@@ -266,3 +266,67 @@ def c3(world: TopicCoverage, steps: int, generator: Generator, ideal: float, _: 
                 break
         theta = inverse @ total
     return regret
+
+
+class RankedBlock:
+    """A phase of RecurRank: items in order, for positions from `first` on."""
+
+    def __init__(self, topics: Floats, phase: int, order: list[int], first: int, length: int, doubt: float) -> None:
+        self.phase, self.order, self.first, self.length = phase, order, first, length
+        rows = topics[order]
+        share, rank = np.full(len(order), 1.0 / len(order)), np.linalg.matrix_rank(rows)
+        for _ in range(100 * rank):
+            variance = np.einsum("ij,ij->i", rows @ np.linalg.pinv(rows.T @ (share[:, None] * rows), 1e-9), rows)
+            worst = variance.max()
+            if worst <= 1.05 * rank:
+                break
+            share *= 1.0 - (step := (worst / rank - 1.0) / (worst - 1.0))
+            share[variance.argmax()] += step
+        lists = worst * 4.0**phase / 2.0 * (doubt + math.log(len(order) * phase * (phase + 1)))
+        self.left = np.ceil(lists * share).astype(np.int64)
+        self.gram, self.total = np.zeros((topics.shape[1],) * 2), np.zeros(topics.shape[1])
+
+    def split(self, topics: Floats, doubt: float) -> list[RankedBlock]:
+        """What follows the phase."""
+        rates = topics[self.order] @ (np.linalg.pinv(self.gram, 1e-9) @ self.total)
+        sort = np.argsort(-rates, kind="stable")
+        apart, kept = 2.0 * 0.5**self.phase, self.length
+        while kept < len(sort) and rates[sort[self.length - 1]] - rates[sort[kept]] < apart:
+            kept += 1
+        ends = [*(np.flatnonzero(-np.diff(rates[sort[: self.length]]) >= apart) + 1).tolist(), kept]
+        order, found = [self.order[i] for i in sort], []
+        for begin, end in itertools.pairwise([0, *ends]):
+            length = min(end, self.length) - begin
+            found.append(RankedBlock(topics, self.phase + 1, order[begin:end], self.first + begin, length, doubt))
+        return found
+
+
+def recur_rank(world: TopicCoverage, steps: int, generator: Generator, ideal: float, _: bool) -> float:
+    """Regret of RecurRank."""
+    topics, preferences = np.asarray(world.topics), np.ravel(world.preferences)
+    positions, regret = world.positions, 0.0
+    doubt = math.log(2.0 * positions * math.sqrt(max(2, steps)))
+    blocks = [RankedBlock(topics, 1, generator.permutation(len(topics)).tolist(), 0, positions, doubt)]
+    for coins in generator.random((steps, positions)):
+        shown, drawn = [], []
+        for block in blocks:
+            drawn.append(int(np.searchsorted(np.cumsum(block.left), generator.random() * block.left.sum(), "right")))
+            others = block.order[: drawn[-1]] + block.order[drawn[-1] + 1 :]
+            shown += [block.order[drawn[-1]], *others[: block.length - 1]]
+        rows = topics[shown]
+        attraction = rows @ preferences
+        attraction[1:] = (rows[1:] * np.cumprod(1.0 - rows, axis=0)[:-1]) @ preferences
+        regret += ideal - 1.0 + math.prod((1.0 - attraction).tolist())
+        attracts = coins < attraction
+        clicked = int(attracts.argmax()) if attracts.any() else -1
+        for block, at in zip(blocks, drawn, strict=True):
+            row = rows[block.first]
+            block.left[at] -= 1
+            block.gram += np.outer(row, row)
+            if clicked == block.first:
+                block.total += row
+        if any(not block.left.any() for block in blocks):
+            blocks = [
+                after for block in blocks for after in (block.split(topics, doubt) if not block.left.any() else [block])
+            ]
+    return regret

@@ -27,6 +27,7 @@ LOOPS = {
 OVER_FEATURES = {
     "lin-ts-cascade(sigma=0.1)": numpy_since2019.lin_ts_cascade,  # the noise of the NumPy loops
     "c3-ucb": numpy_since2019.c3,
+    "recur-rank": numpy_since2019.recur_rank,
 }
 COLUMNS: dict[str, Show] = {
     "algorithm": str,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import pytest
 
 import toplist
 from toplist import cli
+from toplist.datasets import click_models, generated
 from toplist.engine.statistics import t_quantile
 from toplist.leaderboard import Contender, Leaderboard, field_of, play_suite, read_suite, read_tuned, standings
 from toplist.leaderboard.board import EVERY, FEATURES
+from toplist.leaderboard.learned import KINDS, learned_problems
 from toplist.policies import catalogue, make
+from toplist.support.catalogue import part_text
 
 SMALL = json.dumps(
     {
@@ -105,6 +109,15 @@ def test_violated_assumptions_are_named() -> None:
     assert violated("random", "cascade-jumping") == ()
 
 
+def test_features_that_change_are_not_for_a_policy_that_designs_experiments() -> None:
+    suite = {problem.name: problem for problem in read_suite().problems}
+    contender = Contender("recur-rank", {"": make("recur-rank")})
+    able = {name for name, problem in suite.items() if contender.plays(problem)}
+    assert able == {"contextual-50-fixed", "topics-12", "topics-12-dcm"}
+    assert contender.violated(suite["contextual-50-fixed"]) == ()
+    assert Contender("c3-ucb", {"": make("c3-ucb")}).plays(suite["contextual-20"])
+
+
 def test_ranks_are_those_of_all_paired_tests() -> None:
     """Against a plain count of significant differences; the level is shared by all pairs."""
     rng = np.random.default_rng(1)
@@ -175,6 +188,71 @@ def test_the_command_writes_json_and_a_page(tmp_path: Path, capsys: Any) -> None
     assert text.count('<table class="sortable">') == 5  # two divisions and three problems
     assert "c3-ucb" in text
     assert cli.main([*words[:2], "--suite", str(suite), "--problems", "four"]) == 2
+
+
+def test_workers_of_a_cluster_play_the_same_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`--engine ray` hands every run to the pool, and finds the regret of threads; a thread stands for a worker."""
+    asked: list[tuple[Any, Any]] = []
+    played_there: list[str] = []
+
+    class Workers(ThreadPoolExecutor):
+        def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Any:
+            played_there.append(args[0])
+            return super().submit(fn, *args, **kwargs)
+
+    def make_workers(address: str | None, workers: int | None) -> Workers:
+        asked.append((address, workers))
+        return Workers(1)
+
+    monkeypatch.setattr("toplist.engine.ray_pool.RayPool", make_workers)
+    suite = tmp_path / "suite.json"
+    suite.write_text(SMALL)
+    words = ["leaderboard", "--suite", str(suite), "--only", *NAMES, "--steps", "40", "--runs", "2", "--tuned", "none",
+             "--threads", "1", "--quiet", "--json"]  # fmt: skip
+    assert cli.main([*words, str(tmp_path / "ray.json"), "--engine", "ray", "--address", "auto"]) == 0
+    assert asked == [("auto", 1)]
+    assert played_there.count("c3-ucb") == 2  # it needs features: one problem, two runs
+    assert len(played_there) == 2 * (3 * 3 + 1)
+    assert cli.main([*words, str(tmp_path / "threads.json")]) == 0
+    one, other = (json.loads((tmp_path / name).read_text())["results"] for name in ("ray.json", "threads.json"))
+    for problem, cells in one.items():
+        assert {label: cell["regret"] for label, cell in cells.items()} == {
+            label: cell["regret"] for label, cell in other[problem].items()
+        }
+
+
+def test_learned_click_models_are_problems(tmp_path: Path, capsys: Any) -> None:
+    """World and users are those of the file, named so that JSON can hold them; tuned parameters of their kind hold."""
+    path = generated.write("click-models", tmp_path)
+    found = click_models.read(path)
+    problems = {problem.name: problem for problem in learned_problems(path)}
+    assert len(problems) == 2 * len(found.models)
+    query = next(iter(found.queries))
+    for model, kind in KINDS.items():
+        if model in found.models:
+            made, (world, users) = problems[f"learned-{kind}-{query}"].made(), found.people(model, 5)[query]
+            assert np.array_equal(made.world.attraction, world.attraction)
+            assert part_text(made.users) == part_text(users._replace(**{
+                field: np.asarray(value).tolist() for field, value in users._asdict().items()
+                if isinstance(value, np.ndarray)
+            }))  # fmt: skip
+            assert problems[f"learned-{kind}-{query}"].kind in {problem.kind for problem in read_suite().tuning}
+    name = f"learned-dbn-{query}"
+    words = ["leaderboard", "--learned", str(path), "--problems", name, "--only", "cascade-ucb1", "--steps", "30"]
+    assert cli.main([*words, "--runs", "2", "--threads", "1", "--tuned", "none", "--json", "-"]) == 0
+    assert list(json.loads(capsys.readouterr().out)["results"]) == [name]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--address", "auto"], "add --engine ray"),
+        (["--engine", "ray", "--tune", "tuned.json"], "leave out --engine ray"),
+    ],
+)
+def test_flags_that_do_not_fit_are_refused(words: list[str], message: str, capsys: Any) -> None:
+    assert cli.main(["leaderboard", *words]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_tuning_writes_what_is_confirmed(tmp_path: Path) -> None:

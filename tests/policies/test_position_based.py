@@ -11,8 +11,8 @@ from toplist.clicks import PBM, Cascade
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch
 from toplist.core.slate import NONE, Request, empty_page
-from toplist.parts.index.beta_draw import CERTAIN
-from toplist.parts.index.draw_level import EVERYTHING, LEVEL
+from toplist.parts.index.beta_draw import CERTAIN, EVERYTHING
+from toplist.parts.index.draw_level import LEVEL
 from toplist.parts.index.draw_numbers import as_number, top_bits
 from toplist.parts.index.exposure import draw_reaching, exposure_bound
 from toplist.parts.index.exposure_draw import draw_exposed, exposure_limit, fill_envelope, posterior_mode

@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from argparse import Namespace
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,10 @@ def add_parser(commands: Any) -> None:
     )
     group.add_argument("--suite", metavar="FILE", help="a JSON file of problems instead of the suite of toplist")
     group.add_argument(
+        "--learned", metavar="FILE",
+        help="click models learned from a search log, as JSON: each model of the first two queries is a problem more",
+    )  # fmt: skip
+    group.add_argument(
         "--tuned", metavar="FILE",
         help="tuned parameters, a file of --tune, instead of those of toplist; `none` plays published ones only",
     )  # fmt: skip
@@ -59,11 +64,17 @@ def add_parser(commands: Any) -> None:
     group.add_argument(
         "--seed", type=whole_number, default=0, metavar="N", help="seed of the random numbers (default: %(default)s)"
     )
-    group.add_argument("--threads", type=whole_number, metavar="N", help="number of threads (default: one per core)")
     group.add_argument(
-        "--engine", choices=("cpu", "gpu"), default="cpu",
-        help="play on the cores of this machine, or on its NVIDIA GPUs (default: %(default)s)",
+        "--threads", type=whole_number, metavar="N", help="number of threads, or of Ray workers (default: one per core)"
+    )
+    group.add_argument(
+        "--engine", choices=("cpu", "ray", "gpu"), default="cpu",
+        help="play on the cores of this machine, on a Ray cluster, or on the NVIDIA GPUs of this machine "
+        "(default: %(default)s)",
     )  # fmt: skip
+    group.add_argument(
+        "--address", metavar="ADDRESS", help="address of the Ray cluster, as auto (default: start a local one)"
+    )
     group.add_argument(
         "--resume", metavar="FOLDER", help="keep finished runs in this folder, and go on from what it has"
     )
@@ -79,14 +90,24 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: Namespace) -> int:
     """Rank, or tune."""
+    from toplist.core.problem import InvalidInput
     from toplist.leaderboard import read_suite
     from toplist.support.files import check_writable
 
+    if arguments.engine != "ray" and arguments.address is not None:
+        raise InvalidInput("--address names a Ray cluster; add --engine ray.")
+    if arguments.tune is not None and arguments.engine != "cpu":
+        raise InvalidInput(f"--tune plays on the cores of this machine; leave out --engine {arguments.engine}.")
     for flag in ("page", "json", "tune"):
         path = getattr(arguments, flag)
         if path not in (None, STDOUT):
             check_writable(path, f"The {flag} file")
-    suite = read_suite(None if arguments.suite is None else read_file(arguments.suite)).chosen(arguments.problems)
+    suite = read_suite(None if arguments.suite is None else read_file(arguments.suite))
+    if arguments.learned is not None:
+        from toplist.leaderboard import learned_problems
+
+        suite = suite._replace(problems=(*suite.problems, *learned_problems(arguments.learned)))
+    suite = suite.chosen(arguments.problems)
     folder = None if arguments.resume is None else Path(arguments.resume)
     return (rank_all if arguments.tune is None else tune_all)(arguments, suite, folder)
 
@@ -113,10 +134,11 @@ def rank_all(arguments: Namespace, suite: Any, folder: Path | None) -> int:
     tuned = {} if none else read_tuned(None if arguments.tuned is None else read_file(arguments.tuned))
     contenders = field_of(tuned, make_policies(arguments.policies) if arguments.policies else {}, arguments.only)
     horizons = [steps for steps in HORIZONS if steps < arguments.steps]
-    with ProgressBar(sys.stderr, shown=not arguments.quiet) as bar:
+    on_gpu = "gpu" if arguments.engine == "gpu" else "cpu"  # workers of a pool play on their cores
+    with make_pool(arguments) as pool, ProgressBar(sys.stderr, shown=not arguments.quiet) as bar:
         steps, cells = play_suite(
             suite.problems, contenders, arguments.steps, arguments.runs, arguments.seed, horizons, arguments.threads,
-            arguments.engine, folder, bar,
+            on_gpu, folder, bar, pool,
         )  # fmt: skip
     settings = {
         "suite": suite.version, "problems": len(suite.problems), "steps": arguments.steps, "runs": arguments.runs,
@@ -135,6 +157,15 @@ def rank_all(arguments: Namespace, suite: Any, folder: Path | None) -> int:
     if written and not arguments.quiet:
         print_message(f"wrote {' and '.join(written)}")
     return Exit.FINE
+
+
+def make_pool(arguments: Namespace) -> Any:
+    """The workers of a Ray cluster; None for this machine."""
+    if arguments.engine != "ray":
+        return nullcontext()
+    from toplist.engine.ray_pool import RayPool
+
+    return RayPool(arguments.address, arguments.threads)
 
 
 def read_file(path: str) -> str:

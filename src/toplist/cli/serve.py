@@ -13,6 +13,7 @@ EXAMPLES = """examples:
   toplist serve
   toplist serve --store shop.db --port 9000 --set logs.requests=failed
   TOPLIST_LIMITS_RATE=100 toplist serve --config /etc/toplist.toml
+  toplist serve --policies mine.py
 
 By default the store is toplist.db in the current folder, and the service listens
 on http://127.0.0.1:8600, for this machine only. Ctrl-C or SIGTERM ends it, after
@@ -27,7 +28,16 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--store", metavar="FILE", help="file of the store (default: toplist.db)")
     parser.add_argument("--host", metavar="ADDRESS", help="address to listen on (default: 127.0.0.1)")
     parser.add_argument("--port", metavar="PORT", help="port to listen on; 0 takes any free one (default: 8600)")
+    add_policies(parser)
     add_set(parser)
+
+
+def add_policies(parser: Any) -> None:
+    """Add the flag --policies, for policies of one's own."""
+    parser.add_argument(
+        "--policies", action="append", metavar="FILE",
+        help="Python file, or name of a module, with policies of your own, marked with entry; may be repeated",
+    )  # fmt: skip
 
 
 def add_set(parser: Any) -> None:
@@ -73,7 +83,7 @@ def settings_of(arguments: Namespace) -> Any:
     check_installed()
     from toplist.service.config import read_settings
 
-    flags: dict[str, str] = {}
+    flags: dict[str, str | list[str]] = {}
     for text in arguments.set:
         name, equals, value = text.partition("=")
         if not equals:
@@ -81,4 +91,6 @@ def settings_of(arguments: Namespace) -> Any:
         flags[name.strip()] = value.strip()
     named = {name: getattr(arguments, name, None) for name in ("store", "host", "port")}
     flags |= {name: value for name, value in named.items() if value is not None}
+    if getattr(arguments, "policies", None):
+        flags["policies.files"] = arguments.policies
     return read_settings(arguments.config, flags=flags)

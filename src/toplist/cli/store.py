@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from toplist.cli.exit_codes import Exit
 from toplist.cli.parser import add_command
-from toplist.cli.serve import add_set, settings_of
+from toplist.cli.serve import add_policies, add_set, settings_of
+
+if TYPE_CHECKING:
+    from toplist.policies.own import OwnSources
 
 SQLITE_HEADER = b"SQLite format 3\0"
 EXAMPLES = """examples:
@@ -45,6 +48,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--ranking", metavar="NAME", help="ranking to export (default: all)")
     parser.add_argument("--config", metavar="FILE", help="file of settings (default: toplist.toml, if it exists)")
     parser.add_argument("--store", metavar="FILE", help="file of the store (default: toplist.db)")
+    add_policies(parser)
     add_set(parser)
 
 
@@ -53,7 +57,8 @@ def run(arguments: Namespace) -> int:
     from toplist.core.problem import InvalidInput, refuse
     from toplist.service.store.address import is_database
 
-    setting = settings_of(arguments).store
+    settings = settings_of(arguments)
+    setting = settings.store
     store = setting if is_database(setting) else Path(setting)
     if isinstance(store, Path) and not store.is_file():
         raise refuse("The store", str(store), "a file that exists", "name it with --store")
@@ -62,7 +67,7 @@ def run(arguments: Namespace) -> int:
     if arguments.action in ("check", "vacuum"):
         if arguments.file is not None:
             raise InvalidInput(f"A {arguments.action} takes no further file; name the store with --store.")
-        return check(store) if arguments.action == "check" else vacuum(store)
+        return check(store, settings.policies.sources) if arguments.action == "check" else vacuum(store)
     if arguments.file is None:
         action = arguments.action
         raise InvalidInput(f"The {action} needs a file to write to; write toplist store {action} FILE.")
@@ -90,8 +95,16 @@ def open_store(store: Path | str) -> Any:
     return open_reader(store)
 
 
+def open_parts(store: Path | str) -> list[Any]:
+    """Readers of all parts of the store; a file has one."""
+    from toplist.service.store.address import open_parts as open_all
+
+    return open_all(store) if isinstance(store, str) else [open_store(store)]
+
+
 def copy(store: Path | str, target: str) -> int:
     """Copy the committed state of the store to an empty store, of the same kind or another."""
+    from toplist.core.problem import InvalidInput
     from toplist.service.store.address import checked_store, open_reader, shown_store
     from toplist.service.store.address import open_store as open_target
     from toplist.service.store.copy import copy_store
@@ -100,6 +113,13 @@ def copy(store: Path | str, target: str) -> int:
     from toplist.support.tables import count_text
 
     place = checked_store(target)
+    with ExitStack() as opened:
+        parts = [opened.enter_context(closing(part)) for part in open_parts(store)]
+        if len(parts) > 1:
+            raise InvalidInput(
+                f"The database is divided into {len(parts)} partitions, each with a log of its own, which no other "
+                f"store can hold as one; copy it with pg_dump."
+            )
     with (
         closing(open_store(store)) as source, private_files(), closing(open_target(place)) as written,
         closing(open_reader(place)) as reader, ShareBar(sys.stderr) as bar,
@@ -130,8 +150,9 @@ def export(store: Path | str, file: str, ranking: str | None) -> int:
     from toplist.support.files import private_files
     from toplist.support.tables import count_text
 
-    with closing(open_store(store)) as reader, private_files():
-        written = write_events(events_of_store(reader, ranking), Path(file))
+    with ExitStack() as opened, private_files():
+        parts = [opened.enter_context(closing(part)) for part in open_parts(store)]
+        written = write_events(events_of_store(parts, ranking), Path(file))
     print(f"{count_text(written, 'event')} of {shown_store(str(store))} are written to {file}.")
     return Exit.FINE
 
@@ -151,29 +172,35 @@ def vacuum(store: Path | str) -> int:
     return Exit.FINE
 
 
-def check(store: Path | str) -> int:
-    """Print all damage of the file, what is in quarantine, and all learners that differ from the log."""
+def check(store: Path | str, policies: OwnSources) -> int:
+    """Print all damage of the file, what is in quarantine, and all learners that differ from the log.
+
+    Rankings whose learners were made with other code of their policy are named, but are no fault.
+    """
+    from toplist.policies.own import load_own_policies
     from toplist.service.errors import StoreUnavailable
     from toplist.service.log.tallies import differing_uplifts
-    from toplist.service.log.verify import quarantined, rebuild_learners
+    from toplist.service.log.verify import code_warnings, quarantined, rebuild_learners
     from toplist.support.tables import count_text
 
-    damaged: set[int] = set()
-    is_readable = True
     damages = learners = differing = 0
-    with closing(open_store(store)) as reader:
-        for damage in reader.find_damage():
-            damages += 1
-            if damage.owner is None:
-                is_readable = False
-            else:
-                damaged.add(damage.owner)
-            print(damage.text)
-        if not is_readable:
-            print("Nothing is rebuilt from the log, since the file itself is damaged.")
-        else:
+    load_own_policies(policies)
+    with ExitStack() as opened:
+        for reader in [opened.enter_context(closing(part)) for part in open_parts(store)]:
+            damaged: set[int] = set()
+            is_readable = True
+            for damage in reader.find_damage():
+                damages += 1
+                if damage.owner is None:
+                    is_readable = False
+                else:
+                    damaged.add(damage.owner)
+                print(damage.text)
+            if not is_readable:
+                print("Nothing is rebuilt from the log, since the file itself is damaged.")
+                continue
             try:
-                for sentence in quarantined(reader):
+                for sentence in (*quarantined(reader), *code_warnings(reader, damaged)):
                     print(sentence)
                 for rebuilt in rebuild_learners(reader, damaged=damaged):
                     learners += 1

@@ -2,6 +2,7 @@
 
 from toplist.leaderboard.board import Leaderboard
 from toplist.leaderboard.contenders import Contender, field_of
+from toplist.leaderboard.learned import learned_problems
 from toplist.leaderboard.page import write_page
 from toplist.leaderboard.play import Cost, PlayedCell, play_suite
 from toplist.leaderboard.ranks import PolicyStanding, standings
@@ -17,6 +18,7 @@ __all__ = [
     "Suite",
     "SuiteProblem",
     "field_of",
+    "learned_problems",
     "play_suite",
     "read_suite",
     "read_tuned",

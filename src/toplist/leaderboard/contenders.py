@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from toplist.core.problem import InvalidInput
 from toplist.leaderboard.suite import SuiteProblem
 from toplist.parts.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick, UntilSatisfied
-from toplist.policies import GRAB, PBMHB, Policy, catalogue, make
+from toplist.policies import GRAB, PBMHB, Policy, RecurRank, catalogue, make
 from toplist.support.catalogue import REQUIRED, part_text
 
 YARDSTICK = "random"
@@ -45,8 +45,11 @@ class Contender(NamedTuple):
         return self.policies.get(problem.kind, self.policies[""])
 
     def plays(self, problem: SuiteProblem) -> bool:
-        """Whether it can play a problem: policies over features need some."""
-        return problem.features or not self.policy(problem).capabilities().needs_features
+        """Whether it can play a problem: policies over features need some, and RecurRank the same ones all the time."""
+        policy = self.policy(problem)
+        if isinstance(policy, RecurRank) and problem.has_new_features:
+            return False
+        return problem.features or not policy.capabilities().needs_features
 
     def violated(self, problem: SuiteProblem) -> tuple[str, ...]:
         """The assumptions of the policy that the users of a problem violate."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -77,11 +78,13 @@ def play_suite(
     engine: str = "cpu",
     folder: Path | None = None,
     progress: Callable[[Progress], None] | None = None,
+    pool: Executor | None = None,
 ) -> tuple[Ints, dict[str, dict[str, PlayedCell]]]:
     """Play everything; the steps at which regret was noted, and per problem and label what came out.
 
     In run r of a problem, all policies meet the same visitors. With a folder, what was played is kept there, a file per
-    problem and policy: an interrupted call goes on, and a further policy is all that is played for it.
+    problem and policy: an interrupted call goes on, and a further policy is all that is played for it. With a pool, its
+    workers play the runs, those of one policy on one problem at a time; costs are measured here.
     """
     steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
     runs = whole("The number of runs", runs, 2, "intervals need several runs")
@@ -98,7 +101,7 @@ def play_suite(
         schedulers.append(schedule({label: setups[-1]}, checkpoints, runs, seed, file))
     costs = KeptCosts(folder)
     found: dict[str, dict[str, PlayedCell]] = {}
-    played = curves_in_turn(schedulers, checked_threads(threads), progress)
+    played = curves_in_turn(schedulers, checked_threads(threads), progress, pool)
     for match, setup, curves in zip(matches, setups, played, strict=True):
         label = match.contender.label
         found.setdefault(match.problem.name, {})[label] = PlayedCell(

@@ -41,6 +41,11 @@ class SuiteProblem(NamedTuple):
         return SimulatedProblem.of(self.world, self.users, "one-sample")
 
     @property
+    def has_new_features(self) -> bool:
+        """Whether the features of the items are others for every visitor."""
+        return bool(getattr(self.made().world, "fresh", False))
+
+    @property
     def clicks(self) -> str:
         """The click model of its users, by name: changing-dcm is a dcm."""
         name = self.users.partition("(")[0].strip()
@@ -85,7 +90,7 @@ def read_suite(text: str | None = None) -> Suite:
     --------
     >>> suite = read_suite()
     >>> suite.version, len(suite.problems) >= 24
-    (1, True)
+    (2, True)
     """
     given = files("toplist.leaderboard").joinpath("suite.json").read_text() if text is None else text
     try:

@@ -9,6 +9,7 @@ from toplist.policies.fixed_list import ShowList
 from toplist.policies.grab import GRAB
 from toplist.policies.pb_mhb import PBMHB
 from toplist.policies.ranked import Ranked
+from toplist.policies.recurrank import RecurRank
 from toplist.policies.toprank import TopRank
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "Exploring",
     "Policy",
     "Ranked",
+    "RecurRank",
     "ShowList",
     "TopRank",
     "catalogue",

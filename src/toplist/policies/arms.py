@@ -72,6 +72,7 @@ class CopiedArms(NamedTuple):
                         self.item_labels[item] = request.labels[item]
                         for place in range(places):
                             self.labels[place * stride + item] = request.labels[item]
+                            self.by_place.touched[(place * stride + item) // BLOCK] += 1  # an index may keep labels
                 for first in range(block * BLOCK, end, TOGETHER):
                     if self.own.count_changes(belief, first, min(first + TOGETHER, end)) > 0:
                         for arm in range(first, min(first + TOGETHER, end)):

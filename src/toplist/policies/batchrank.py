@@ -13,7 +13,7 @@ from toplist.core.protocols import Assessment, Capabilities
 from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
-from toplist.parts.index.klucb import exploration_budget, kl_upper
+from toplist.parts.index.kl_solver import exploration_budget, kl_upper
 from toplist.parts.index.select import select
 from toplist.parts.index.sort import sort_descending
 from toplist.policies.by_name import entry

@@ -14,7 +14,7 @@ from toplist.core.protocols.kinds import expect_kind
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.parts.feedback import EveryPlace
-from toplist.parts.index.klucb import kl_upper
+from toplist.parts.index.kl_solver import kl_upper
 from toplist.parts.index.select import select
 from toplist.parts.index.ties import wins_tie
 from toplist.policies.by_name import entry

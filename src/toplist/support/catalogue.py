@@ -147,8 +147,22 @@ class Catalogue:
     example: str
 
     def entries(self) -> dict[str, Entry]:
-        """All entries by name, sorted."""
-        return entries_of(self.module)
+        """All entries by name, sorted; those that `add` added come last."""
+        added = _added.get(self.module)
+        return entries_of(self.module) if added is None else entries_of(self.module) | added
+
+    def add(self, added: Mapping[str, Entry]) -> None:
+        """Add entries of one's own to those of the folder, until the process ends.
+
+        Raises
+        ------
+        InvalidInput
+            If there is an entry of the same name already.
+        """
+        for name in added:
+            if name in self.entries():
+                raise InvalidInput(f"There is a {self.kind} {name!r} already; rename yours.")
+        _added[self.module] = _added.get(self.module, {}) | dict(added)
 
     def find(self, text: str) -> tuple[Entry, dict[str, Any]]:
         """Find the entry of `name` or `name(parameter=value, ...)`.
@@ -217,6 +231,8 @@ class Catalogue:
         named, parameters = self.find(text)
         return named.make(**parameters)
 
+
+_added: dict[str, dict[str, Entry]] = {}  # by the module of their catalogue
 
 POLICIES = Catalogue("toplist.policies", "policy", "cascade-ucb1(scale=1.5)")
 WORLDS = Catalogue("toplist.worlds", "world", "b-lb(items=32, positions=8)")
