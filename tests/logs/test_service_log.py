@@ -18,7 +18,7 @@ def exported(folder: Path) -> list[Path]:
     paths = [folder / "events.ndjson", folder / "events.parquet"]
     for path in paths:
         with closing(SQLiteReader(folder / "db")) as reader:
-            write_events(events_of_store(reader), path)
+            write_events(events_of_store([reader]), path)
     return paths
 
 

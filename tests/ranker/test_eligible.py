@@ -193,7 +193,7 @@ SLOTS = st.sets(st.integers(0, 11))
 def test_candidates_are_those_of_set_arithmetic(data: st.DataObject) -> None:
     many = data.draw(st.booleans())
     items = ItemSlots(MANY if many else 14)
-    items.fill({f"item {n}": n for n in range(12)})
+    items.fill(*ItemSlots.checked_first([f"item {n}" for n in range(12)]))
     removed, hidden = data.draw(SLOTS), data.draw(SLOTS)
     for slot in removed:
         items.vacate(f"item {slot}", 0)
@@ -227,7 +227,7 @@ def test_candidates_are_those_of_set_arithmetic(data: st.DataObject) -> None:
 @pytest.mark.parametrize("wanted", [1, 7, 600])
 def test_new_items_are_drawn_by_the_smallest_lots(wanted: int) -> None:
     items = ItemSlots(5000)
-    items.fill({f"item {n}": n for n in range(5000)})
+    items.fill(*ItemSlots.checked_first([f"item {n}" for n in range(5000)]))
     new = np.arange(5000) % 3 == 0
     lots = {slot: branch(branch(9, NEWCOMERS), int(items.labels[slot])) for slot in np.flatnonzero(new)}
     smallest = sorted(lots, key=lots.__getitem__)[:wanted]

@@ -157,3 +157,29 @@ def test_a_pickled_or_copied_ranker_has_the_same_bytes() -> None:
         assert type(again) is LoggedRanker
         assert again.to_bytes() == ranker.to_bytes()
     assert again.make() == ranker.make()
+
+
+@pytest.mark.parametrize("policy", [policy for policy in ONE_OF_A_KIND if fresh(policy).capabilities.adds_items])
+@pytest.mark.parametrize("own_counts", [False, True])
+def test_items_changed_together_or_one_by_one_give_equal_bytes(policy: Any, own_counts: bool) -> None:
+    def changed(step: int) -> bytes:
+        """Items that take the places of others, and make it grow; `step` of them at a time."""
+        ranker = fresh(policy)
+        if own_counts:
+            ranker.keep_own_counts()
+        for turn in range(3):
+            _, record = ranker.make()
+            ranker.settle(record, clicks=[1])
+            _, open_record = ranker.make()
+            names = [f"new {turn} {n}" for n in range(12)]
+            groups = [names[n : n + step] for n in range(0, len(names), step)]
+            for some in groups:
+                ranker.add(some, **features_for(policy, some))
+            for some in groups[: len(groups) // 2]:
+                ranker.hide(some)
+            for some in groups:
+                ranker.remove(some)
+            ranker.settle(open_record, clicks=[2])
+        return ranker.to_bytes()
+
+    assert changed(1) == changed(4) == changed(12)

@@ -10,8 +10,7 @@ from toplist.core.problem import Problem
 from toplist.core.slate import Floats, empty_page, empty_slate
 from toplist.parts.memory.ridge import covariance
 from toplist.ranker.own_sums import OwnSums, own_of
-from toplist.ranker.pool import LARGEST_STRENGTH, USUAL_STRENGTH
-from toplist.ranker.weights_pool import WeightsPool
+from toplist.ranker.weights_pool import ALIKE, WeightsPool
 
 D = 5
 ONES: Floats = np.ones(D)
@@ -49,8 +48,23 @@ def drawn_pool(strength: float | None, keys: int, looks: int, seed: int = 0) -> 
 
 @pytest.mark.parametrize("strength", [20.0, 60.0, 200.0])
 def test_the_strength_of_drawn_keys_is_found(strength: float) -> None:
-    found = np.mean([1.0 / (1.0 + drawn_pool(strength, 80, 400, seed).strength()) for seed in range(3)])
-    assert 1.0 / found - 1.0 == pytest.approx(strength, rel=0.3)
+    """Of seven pools the median: now and then a difference is not beyond doubt, and keys are taken as alike."""
+    found = np.median([drawn_pool(strength, 80, 400, seed).strength() for seed in range(7)])
+    assert found == pytest.approx(strength, rel=0.3)
+
+
+def test_keys_that_have_hardly_begun_are_taken_as_alike() -> None:
+    """A divided ranking: what everybody told is known, and chance in the first looks of keys makes nobody differ."""
+    alike = 0
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        pool = WeightsPool()
+        for looks in (4000, *range(5, 105, 10)):
+            rows = random.random((looks, D))
+            values = (random.random(looks) < rows @ np.full(D, 0.12)).astype(np.float64)
+            pool.add(own_sums(rows, values), ONES, is_key=looks < 4000)
+        alike += pool.strength() == ALIKE
+    assert alike >= 17
 
 
 def test_few_keys_are_enough_on_average() -> None:
@@ -64,12 +78,12 @@ def test_keys_that_are_alike_make_a_strong_prior() -> None:
 
 
 def test_without_keys_to_compare_the_strength_is_the_usual_one() -> None:
-    assert WeightsPool().strength() == USUAL_STRENGTH
-    assert drawn_pool(3.0, 1, 300).strength() == USUAL_STRENGTH  # one key cannot differ
+    assert WeightsPool().strength() == ALIKE
+    assert drawn_pool(3.0, 1, 300).strength() == ALIKE  # one key cannot differ
     everybody = WeightsPool()
     for _ in range(3):
         everybody.add(own_sums(np.ones((8, D)), np.ones(8)), ONES, is_key=False)
-    assert everybody.strength() == USUAL_STRENGTH
+    assert everybody.strength() == ALIKE
     assert (everybody.looks, everybody.squared_looks) == (24.0, 0.0)
 
 
@@ -80,7 +94,7 @@ def test_a_feature_that_never_varies_does_no_harm() -> None:
         rows, values = random.random((200, 2)), (random.random(200) < 0.3).astype(np.float64)
         pool.add(own_sums(np.append(rows, np.zeros((200, 1)), axis=1), values), np.ones(3))
         without.add(own_sums(rows, values), np.ones(2))
-    assert 100.0 < pool.strength() <= LARGEST_STRENGTH
+    assert 100.0 < pool.strength() <= ALIKE
     assert pool.strength() == pytest.approx(without.strength())
     gram, total = pool.sums_for_new_key(50.0, np.ones(3))
     expected_gram, expected_total = without.sums_for_new_key(50.0, np.ones(2))

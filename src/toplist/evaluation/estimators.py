@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from toplist.core.compiling import compiled
 from toplist.core.slate import Bools, Floats
 from toplist.evaluation.estimate import MeanEstimate, full_ratio_sum, ratio_sum
+from toplist.logs.patterns import speed
 
 
 def weighted_clicks(weights: Floats, click: Floats, weight: Floats, largest: float | None = None) -> MeanEstimate:
@@ -93,13 +95,9 @@ def normalised_clicks(weights: Floats, click: Floats, weight: Floats, shown: Boo
     width = weights.shape[1]
     is_full = width == 1 or bool(shown.all())
     columns = np.empty((len(weights), (2 if is_full else 3) * width))
-    used = columns[:, width : 2 * width]
-    used[:] = weights
-    if not is_full:
-        columns[:, 2 * width :] = shown
-        used *= shown
-    np.multiply(used, clicks, out=columns[:, :width])
-    means = weight @ columns / weight.sum()
+    sums = np.zeros(columns.shape[1])
+    speed(fill_ratio_columns, columns.size)(weights, clicks, weight, shown, is_full, columns, sums)
+    means = sums / weight.sum()
     combine = full_ratio_sum if is_full else ratio_sum
     value = float(combine(means))
     top, bottom, share = means[:width], means[width : 2 * width], np.ones(width) if is_full else means[2 * width :]
@@ -110,3 +108,20 @@ def normalised_clicks(weights: Floats, click: Floats, weight: Floats, shown: Boo
     slopes = np.concatenate([scale, -rate * scale, *([] if is_full else [rate])])
     per_list = columns @ slopes + (rate.sum() if is_full else 0.0)
     return MeanEstimate(value, per_list, columns, combine)
+
+
+@compiled
+def fill_ratio_columns(
+    weights: Floats, clicks: Floats, weight: Floats, shown: Bools, is_full: bool, columns: Floats, sums: Floats
+) -> None:
+    """Fill weighted clicks, weights and, unless all lists are full, which positions they have; sum all, in one pass."""
+    lists, width = weights.shape
+    for row in range(lists):
+        here, many = columns[row], weight[row]
+        for place in range(width):
+            used = weights[row, place] if is_full or shown[row, place] else 0.0
+            here[place], here[width + place] = used * clicks[row, place], used
+            if not is_full:
+                here[2 * width + place] = 1.0 if shown[row, place] else 0.0
+        for column in range(len(sums)):
+            sums[column] += many * here[column]

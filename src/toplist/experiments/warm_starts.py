@@ -45,6 +45,7 @@ WITHIN = 4000  # lists in which items that are thought worthless overtake, for a
 OVERTAKING = 5  # times as many runs
 # Divided rankings, of items alone and with features, which need fewer lists.
 SEGMENTED = (SegmentStudy(), SegmentStudy(before=3000, after=6000, policy="dcm-lin-ucb", features=8))
+WITH_FEATURES = 3  # times as many runs: they are short, and differ more
 
 
 def prior_kinds(attraction: Floats, positions: int) -> dict[str, list[Prior]]:
@@ -190,7 +191,8 @@ def segments_table(runs: int, seed: int) -> str:
     for study, (name, differ) in product(SEGMENTED, kinds):
         cells = []
         for pool, strength in (("prior", None), ("prior", 100.0), ("none", None)):
-            effect = division_effect(study._replace(differ=differ, pool_strength=strength), pool, runs, seed)
+            several = WITH_FEATURES * runs if study.features else runs
+            effect = division_effect(study._replace(differ=differ, pool_strength=strength), pool, several, seed)
             cells.append(f"{effect.mean:+.1%} ({effect.low:+.1%} to {effect.high:+.1%})")
         rows.append([f"`{study.policy}`", name, *cells])
     return markdown(rows)

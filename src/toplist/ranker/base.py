@@ -9,7 +9,7 @@ import numpy as np
 from toplist.core.beliefs import copy_arrays
 from toplist.core.item_id import OwnId
 from toplist.core.problem import InvalidInput, Problem, refuse
-from toplist.core.protocols import Capabilities
+from toplist.core.protocols import Assessment, Capabilities
 from toplist.core.randomness import CHOICES, branch
 from toplist.core.slate import NONE, Floats, Request
 from toplist.ranker import explanations
@@ -191,12 +191,14 @@ class RankerBase:
         >>> ranker.estimates()["milk"]["mean"]
         1.0
         """
-        call = self._features.checked_call(person, None)
         with self._lock.reading:
-            rows, _ = self._features.rows_for_call(call, self._items.slot)
-            request = self._request_all(rows)
-            assessment = explanations.assess(self._learner.policy, self._learner.belief, request, None)
-            return explanations.estimates(self._items.all_names(), assessment, self._learned)
+            return explanations.estimates(self._items.all_names(), self._assessment(person), self._learned)
+
+    def _assessment(self, person: Any) -> Assessment:
+        """What the policy thinks of every item."""
+        call = self._features.checked_call(person, None)
+        rows, _ = self._features.rows_for_call(call, self._items.slot)
+        return explanations.assess(self._learner.policy, self._learner.belief, self._request_all(rows), None)
 
     def explain(self, shown: Shown) -> Table:
         """Explain why each item of a list stands at its position.

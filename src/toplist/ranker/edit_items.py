@@ -84,8 +84,13 @@ class EditableRanker(RankerBase):
         with self._lock.writing:
             new = self._items.checked_new(names)
             counted = self._counted_priors(known, own, len(new)) if known else known
-            for item, row in zip(new, rows, strict=True):
-                self._add_one(item, *counted.get(item, own), row)
+            slots = self._take_slots(new)
+            for slot, item, row in zip(slots, new, rows, strict=True):
+                if row is not None:
+                    self._features.put(slot, row)
+                mean, strength = counted.get(item, own)
+                if strength > 0.0:
+                    self._learner.sample(slot, mean, strength)
 
     def _set_weights(self, given: Any) -> None:
         """Set the prior of the weights of features."""
@@ -168,8 +173,8 @@ class EditableRanker(RankerBase):
         names = one_or_several(items)
         with self._lock.writing:
             self._items.slots(names, "the items to remove")
-            for item in names:
-                self._learner.touch(self._items.vacate(item, self._open_lists.made))
+            made = self._open_lists.made
+            self._learner.touch([self._items.vacate(item, made) for item in names])
 
     def hide(self, items: ItemId | Iterable[ItemId]) -> None:
         """Hide one or several items from all lists until `unhide`; late clicks on them are still learned.
@@ -207,8 +212,7 @@ class EditableRanker(RankerBase):
         names = one_or_several(items)
         with self._lock.writing:
             self._items.slots(names, f"the items to {'hide' if hidden else 'unhide'}")
-            for item in names:
-                self._learner.touch(self._items.set_hidden(item, hidden))
+            self._learner.touch([self._items.set_hidden(item, hidden) for item in names])
 
     def change(self, item: ItemId, features: Any) -> None:
         """Replace the features of an item; lists made before are learned with the old ones.
@@ -231,24 +235,24 @@ class EditableRanker(RankerBase):
         with self._lock.writing:
             self._features.put(self._items.slot(item), row)
 
-    def _add_one(self, item: ItemId, mean: float, strength: float, row: Any) -> None:
-        slot = self._items.vacant_slot(self._open_lists.all_made_after)
-        if slot is None:
-            slot = self._items.capacity
-            self._grow(max(16, 2 * slot))
-        else:
-            self._learner.forget(slot)
+    def _take_slots(self, items: Sequence[ItemId]) -> list[int]:
+        """Put new items into slots, of which nothing is known then; together, which is faster than one by one."""
+        slots: list[int] = []
+        used: list[int] = []  # by other items before
+        for item in items:
+            slot = self._items.vacant_slot(self._open_lists.all_made_after)
+            if slot is None:
+                slot = self._items.capacity
+                self._grow(max(16, 2 * slot))
+            else:
+                used.append(slot)
+            self._items.occupy(item, slot)
+            slots.append(slot)
+        if used:
+            self._learner.forget(used)
             if self._own is not None:
-                self._own.clear(slot)
-        self._items.occupy(item, slot)
-        self._set_prior(slot, mean, strength, row)
-
-    def _set_prior(self, slot: int, mean: float, strength: float, row: Any) -> None:
-        """Set the features and the prior of a new item."""
-        if row is not None:
-            self._features.put(slot, row)
-        if strength > 0.0:
-            self._learner.sample(slot, mean, strength)
+                self._own.clear(used)
+        return slots
 
     def _grow(self, capacity: int) -> None:
         """Make room for more items."""

@@ -50,6 +50,32 @@ class EstimateRows:
         cells = [_nones_for_nans(column[order]) for column in self._columns]
         return list(zip(map(self._names.__getitem__, order.tolist()), *cells, strict=True))
 
+    def window(self, begin: int, count: int, search: str = "") -> tuple[int, list[tuple[Any, ...]]]:
+        """Some rows of the order, each after its place from 1, and the number of rows that fit.
+
+        Equal items are in the order in which they were added, so that no names are sorted.
+
+        Parameters
+        ----------
+        begin, count : int
+            The first row, from 0, and the number of rows, of those that fit.
+        search : str
+            Part of the names of the items that fit, in any case.
+        """
+        if self._by_numbers is None:
+            self._by_numbers = _order_by_numbers(self._columns[4], self._columns[1])
+        order = self._by_numbers[0]
+        places = np.arange(len(order))
+        if search:
+            wanted = search.casefold()
+            fits = np.fromiter((wanted in str(name).casefold() for name in self._names), bool, len(self._names))
+            places = np.flatnonzero(fits[order])
+        chosen = places[begin : begin + count]
+        slots = order[chosen]
+        cells = [_nones_for_nans(column[slots]) for column in self._columns]
+        names = map(self._names.__getitem__, slots.tolist())
+        return len(places), list(zip((chosen + 1).tolist(), names, *cells, strict=True))
+
     def named(self, name: Any) -> tuple[Any, ...] | None:
         """The row of an item, or None."""
         try:

@@ -39,15 +39,20 @@ def assess(policy: Any, belief: Any, request: Request, place: int | None) -> Ass
     return Assessment(unknown, unknown, unknown)
 
 
-def estimates(names: Sequence[ItemId], assessment: Assessment, learned: int) -> Table:
+def estimate_rows(names: Sequence[ItemId], assessment: Assessment) -> EstimateRows:
     """One row per item, the largest index first, or the largest mean if there is no index."""
     low, high = confidence_intervals(assessment)
     # Copies, since the rows are made when they are read, perhaps after more was learned.
     columns = [np.array(column) for column in (assessment.examined, assessment.mean, low, high, assessment.index)]
+    return EstimateRows(names, columns)
+
+
+def estimates(names: Sequence[ItemId], assessment: Assessment, learned: int) -> Table:
+    """These rows as a table."""
     given = any(bool(np.isfinite(column).any()) for column in (assessment.examined, assessment.mean, assessment.index))
     note = "means as the policy reads clicks" if given or not names else "the policy gives no estimates"
     title = f"{count_text(len(names), 'item')}, {count_text(learned, 'list')} learned; {note}"
-    return Table(title, ESTIMATES, EstimateRows(names, columns))
+    return Table(title, ESTIMATES, estimate_rows(names, assessment))
 
 
 def reasons(shown: Shown, policy: Any, belief: Any, request: Request, items: ItemSlots, learned: int) -> Table:

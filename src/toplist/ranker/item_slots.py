@@ -17,7 +17,8 @@ from toplist.ranker.labels import label, labels_of
 
 PLAIN = frozenset((str, int))  # types of ids that need no conversion
 MOST_NOTED = 64  # slots for every noted change
-SUGGESTED = 1000  # items at most among which the nearest to an unknown name is searched
+FEW_SLOTS = 1000  # are copied in no time
+SUGGESTED = 200  # items at most among which the nearest to an unknown name is searched, in a millisecond or two
 
 
 class ItemSlotsState(NamedTuple):
@@ -66,9 +67,7 @@ class ItemSlots:
         slots = np.arange(items._count) if is_full else np.flatnonzero([name is not None for name in state.names])
         names = cast(list[ItemId], items.names if is_full else [items.names[slot] for slot in slots])
         labels = labels_of(names)
-        # Different labels mean different names, and are compared faster.
-        ordered = np.sort(labels)
-        if (ordered[1:] == ordered[:-1]).any() and len(items._slot_of) < items._count:
+        if not all_differ(labels) and len(items._slot_of) < items._count:
             raise ValueError("an item is there twice")
         items.labels[slots] = labels
         items._has_integers = int in set(map(type, names))
@@ -141,7 +140,7 @@ class ItemSlots:
     def _set_present(self, slot: int, present: bool) -> None:
         """Note whether a slot has an item that may be shown."""
         if self.is_shared:
-            if len(self._changes) * MOST_NOTED > self.capacity + SUGGESTED:
+            if len(self._changes) * MOST_NOTED > self.capacity + FEW_SLOTS:
                 self._replace_present(self.present.copy())
             else:
                 self._changes.append((slot, bool(self.present[slot])))
@@ -230,22 +229,21 @@ class ItemSlots:
         self._set_present(slot, True)
 
     @classmethod
-    def numbered(cls, names: Sequence[Any]) -> dict[ItemId, int]:
-        """The first slots of the first items, by name; each must be an id, given once."""
+    def checked_first(cls, names: Sequence[Any]) -> tuple[list[ItemId], Ints]:
+        """The first items and their labels; each must be an id, given once."""
         kinds = set(map(type, names))
         if kinds == {str} or (kinds == {int} and -LARGEST_INTEGER <= min(names) <= max(names) <= LARGEST_INTEGER):
-            found = dict(zip(names, range(len(names)), strict=True))
-            if len(found) == len(names):
-                return found  # the usual case, and many times quicker than one by one
-        return {name: slot for slot, name in enumerate(cls(0).checked_new(names))}
+            labels = labels_of(names)
+            if all_differ(labels):
+                return list(names), labels  # the usual case, and many times quicker than one by one
+        checked = cls(0).checked_new(names)
+        return checked, labels_of(checked)
 
-    def fill(self, slot_of: dict[ItemId, int]) -> None:
-        """Put the first items into the first slots, as `numbered` says."""
-        names = list(slot_of)
+    def fill(self, names: Sequence[ItemId], labels: Ints) -> None:
+        """Put the first items into the first slots, as `checked_first` returns them."""
         self.names[: len(names)] = names
-        self.labels[: len(names)] = labels_of(names)
+        self.labels[: len(names)] = labels
         self._has_integers = int in set(map(type, names))
-        self._slot_of = slot_of
         self._count = self._used = len(names)
         self.present[: len(names)] = True
         self._visible = None
@@ -287,3 +285,9 @@ def refuse_unused_values(items: Any, features: Any) -> None:
     if isinstance(items, Mapping) and features is None:
         advice = "write list(items) for its keys, and features=items if its values are features"
         raise refuse("items", items, "a sequence of names", advice)
+
+
+def all_differ(labels: Ints) -> bool:
+    """Whether all labels differ, and therefore all names; names themselves are compared more slowly."""
+    ordered = np.sort(labels)
+    return not bool((ordered[1:] == ordered[:-1]).any())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -188,18 +189,18 @@ class Learner:
         """The number of positions that the policy distinguishes in samples."""
         return {"item": 1, "item and place": self.problem.positions, "nothing": 0}[self.capabilities.samples]
 
-    def forget(self, slot: int) -> None:
-        """Reset what was learned of a slot, for its next item."""
+    def forget(self, slots: Sequence[int]) -> None:
+        """Reset what was learned of slots, for their next items."""
         if not self.capabilities.adds_items:
             return
         if self._layout is None:
             self._layout = ItemRows.of(self.policy, self.initial_problem)
-        self._layout.forget(self.belief, slot)
+        self._layout.forget(self.belief, slots)
 
-    def touch(self, slot: int) -> None:
-        """Note that the item of a slot went, was hidden or is shown again: caches built on the belief are outdated."""
+    def touch(self, slots: Sequence[int]) -> None:
+        """Note that items of slots went, were hidden or are shown again: caches built on the belief are outdated."""
         if self._layout is not None:
-            self._layout.touch(self.belief, slot)
+            self._layout.touch(self.belief, slots)
 
     def grow(self, capacity: int) -> None:
         """Make room for more slots."""

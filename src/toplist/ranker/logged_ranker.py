@@ -16,6 +16,8 @@ from toplist.core.problem import InvalidInput, Problem
 from toplist.policies.by_name import make
 from toplist.ranker import saved_file
 from toplist.ranker.change_log import ChangeLog
+from toplist.ranker.estimate_rows import EstimateRows
+from toplist.ranker.explanations import estimate_rows
 from toplist.ranker.features import Features
 from toplist.ranker.item_slots import ItemSlots, ItemSlotsState
 from toplist.ranker.learned_state import LearnedState, fill_belief, shape_of
@@ -101,6 +103,11 @@ class LoggedRanker(LoggedListRanker):
             Whether the ranker is that of one key; else it tells of everybody.
         """
         self._add_to_pool(pool, is_key)
+
+    def estimate_rows(self, person: Any = None) -> EstimateRows:
+        """Estimates as `estimates` gives them, of which a part can be read from the middle."""
+        with self._lock.reading:
+            return estimate_rows(self._items.all_names(), self._assessment(person))
 
     def is_hidden(self, item: ItemId) -> bool:
         """Whether an item is hidden from all lists; quicker than `hidden`, which names all of them.

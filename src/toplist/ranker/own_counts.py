@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,9 +32,9 @@ class OwnCounts:
                 self.looks[slot] += weight
                 self.clicks[slot] += weight * page.value[place]
 
-    def clear(self, slot: int) -> None:
-        """Forget a slot, for its next item."""
-        self.looks[slot] = self.clicks[slot] = 0.0
+    def clear(self, slots: Sequence[int]) -> None:
+        """Forget slots, for their next items."""
+        self.looks[slots] = self.clicks[slots] = 0.0
 
     def grow(self, capacity: int) -> None:
         """Make room for more slots."""

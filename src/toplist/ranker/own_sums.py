@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class OwnSums:
                 self.total[half] += weight * value * row
                 self.counts[half, 1:] += weight, weight * value * value
 
-    def clear(self, slot: int) -> None:
+    def clear(self, slots: Sequence[int]) -> None:
         """Nothing: the sums are not those of items."""
 
     def grow(self, capacity: int) -> None:

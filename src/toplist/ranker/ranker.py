@@ -113,8 +113,7 @@ class Ranker(LogLearningRanker):
         name: str | None = None,
         compiled: bool = True,
     ) -> None:
-        slot_of = ItemSlots.numbered(several("items", items, "names"))
-        names = list(slot_of)
+        names, labels = ItemSlots.checked_first(several("items", items, "names"))
         if name is not None and (not isinstance(name, str) or not name):
             raise refuse("The ranker's name", name, "text", "or leave it out")
         options = Options(positions, seed, steps, prior_mean, prior_strength, new_per_list, open_slates).checked()
@@ -128,7 +127,7 @@ class Ranker(LogLearningRanker):
         self._set_up(made, title, options, problem, identity, known, compiled)
         if len(names) < options.positions and not self._capabilities.takes_subsets:
             self._refuse(f"needs items for all of its {options.positions} positions, not {len(names)}", "give more")
-        self._items.fill(slot_of)
+        self._items.fill(names, labels)
         for slot, row in enumerate(rows):
             self._features.put(slot, row)
         if prior_weights is not None:

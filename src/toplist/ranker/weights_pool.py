@@ -7,14 +7,20 @@ what it would have learned from the observations of all, had they counted so muc
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from toplist.core.slate import Floats
 from toplist.ranker.own_sums import OwnSums
-from toplist.ranker.pool import LARGEST_STRENGTH, SMALLEST_STRENGTH, USUAL_STRENGTH, USUAL_WEIGHT, Pool
+from toplist.ranker.pool import SMALLEST_STRENGTH, USUAL_WEIGHT, Pool
 
+# Of keys that are alike, and until they say otherwise. All items share few weights, so that looks at an item count less
+# here than where each item is known by itself: with 10,000, a key would lose a good part of what everybody told.
+ALIKE = 100_000.0
+MORE_LOOKS, LARGEST_VARIANCE = 100.0, 0.25  # of the variance of a value that begins the estimate of it
+DOUBT = 2.0  # standard errors: keys are taken as alike as long as their difference may be chance
 MOST_NUMBERS = 2_000_000  # of the keys that are compared, those with the most looks
 
 
@@ -83,40 +89,47 @@ class WeightsPool:
         Returns
         -------
         float
-            Looks at an item that the common weights are worth in a new key, between 1 and 10,000; the latter before
+            Looks at an item that the common weights are worth in a new key, between 1 and 100,000; the latter before
             there are keys to compare.
 
         Notes
         -----
-        Let u be the sum of x (value - x'm) over half of a key's observations, with m the weights of all keys and G_i
-        the sum of x x' over that half. With W the inverse of the mean of x x', v the variance of a value, d the number
-        of directions in which features differ and weights that differ by a covariance of v rho W / d, the expectation
-        of u_1' W u_2 is v rho tr(W G_1 W G_2) / d: the noise of two halves is independent, whatever it is like. Both
-        know m from the same N looks, which takes v tr(W G_1 W G_2) / N away, and a share of the difference itself, as
-        for items. Summed over keys, that is solved for rho = 1 / (1 + strength); a weight of 10,000 squared looks holds
-        it to the usual 1 / 10,001.
+        Let u be the sum of x (value - x'm) over half of a key's observations, with m the weights of everybody, from N
+        looks, and G_i the sum of x x' over that half. With W the inverse of the mean of x x', v the variance of a
+        value, d the number of directions in which features differ and weights that differ by a covariance of
+        v rho W / d, the expectation of u_1' W u_2 is v rho tr(W G_1 W G_2) / d: the noise of two halves is independent,
+        whatever it is like. Both know m from the same N looks, which takes v tr(W G_1 W G_2) / N away, and a share of
+        the difference itself, as for items. Summed over keys, that is solved for rho = 1 / (1 + strength); a weight of
+        10,000 squared looks holds it to the usual 1 / 100,001. If keys are alike, u_1' W u_2 / v has the variance
+        tr(W G_1 W G_2): within two standard errors of the sum, keys are taken as alike. m and W are those of all lists,
+        not of the keys alone: keys that have hardly begun would make them up. For the same reason v is that of the keys
+        with 100 looks more, of the largest variance that clicks can have.
         """
-        if len(self._keys) < 2:
-            return USUAL_STRENGTH
-        gram = np.sum([key.gram.sum(axis=0) for key in self._keys], axis=0)
-        total = np.sum([key.total.sum(axis=0) for key in self._keys], axis=0)
-        looks = sum(key.looks for key in self._keys)
-        shared = sum(key.looks**2 for key in self._keys) / looks**2
-        inverse = np.linalg.pinv(gram, rcond=1e-9, hermitian=True)
-        known = known_directions(gram)
-        mean = inverse @ total
-        noise = (sum(key.squares for key in self._keys) - float(mean @ total)) / looks
-        if noise <= 0.0 or known < 0.5:
-            return USUAL_STRENGTH
-        found = information = 0.0
+        if len(self._keys) < 2 or self.gram is None or self.total is None:
+            return ALIKE
+        inverse = np.linalg.pinv(self.gram, rcond=1e-9, hermitian=True)
+        known, mean, looks = known_directions(self.gram), inverse @ self.total, self.looks
+        if known < 0.5:
+            return ALIKE
+        shared = self.squared_looks / looks**2
+        apart, seen = MORE_LOOKS * LARGEST_VARIANCE, MORE_LOOKS
+        found = correction = chance = information = 0.0
         for key in self._keys:
             one, other = key.total - key.gram @ mean
             product = looks**2 * float(np.sum((inverse @ key.gram[0]) * (inverse @ key.gram[1]).T))
-            found += looks * float(one @ inverse @ other) / noise + product / looks
+            found += looks * float(one @ inverse @ other)
+            correction += product / looks
+            chance += product
             information += (1.0 - 2.0 * key.looks / looks + shared) * product / known
-        usual = 1.0 / (1.0 + USUAL_STRENGTH)
+            both = key.total.sum(axis=0)
+            apart += max(key.squares - 2.0 * float(mean @ both) + float(mean @ key.gram.sum(axis=0) @ mean), 0.0)
+            seen += key.looks
+        found = found * seen / apart + correction
+        if found < DOUBT * math.sqrt(chance):
+            return ALIKE
+        usual = 1.0 / (1.0 + ALIKE)
         rho = (found + USUAL_WEIGHT * usual) / (information + USUAL_WEIGHT)
-        return 1.0 / min(max(rho, 1.0 / (1.0 + LARGEST_STRENGTH)), 1.0 / (1.0 + SMALLEST_STRENGTH)) - 1.0
+        return 1.0 / min(max(rho, usual), 1.0 / (1.0 + SMALLEST_STRENGTH)) - 1.0
 
     def sums_for_new_key(self, strength: float, divisors: Floats) -> tuple[Floats, Floats]:
         """What a new key begins with: the sums of all observations, so much smaller that they count as they are worth.

@@ -176,7 +176,7 @@ class UnclosedLists:
             if others := [name for name in known if name != self._ranking]:
                 raise InvalidInput(
                     f"{source.name} has events of the rankings {self._ranking!r} and {others[0]!r}, but a log is that "
-                    f"of one; choose it with ranking={self._ranking!r}."
+                    f"of one; choose it with ranking={self._ranking!r}, or --ranking {self._ranking}."
                 )
             return piece.table, piece.numbers
         chosen = arrow.compute.fill_null(arrow.compute.equal(ranking, self._ranking), False)
