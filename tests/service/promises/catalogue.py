@@ -7,7 +7,21 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from . import ages, duplicates, ending, flips, full_disk, fuzzing, kills, memory, rebuilds, regret, stateful, takeovers
+from . import (
+    ages,
+    cluster,
+    duplicates,
+    ending,
+    flips,
+    full_disk,
+    fuzzing,
+    kills,
+    memory,
+    rebuilds,
+    regret,
+    stateful,
+    takeovers,
+)
 
 
 class Promise(NamedTuple):
@@ -74,5 +88,9 @@ PROMISES: dict[str, Promise] = {
     "takeovers": Promise(
         "10. servers that take turns on one PostgreSQL database lose nothing and learn nothing twice",
         takeovers.check, {"episodes": 200}, {"episodes": 4, "last": 0.3},
+    ),
+    "cluster": Promise(
+        "11. several servers at once, killed, stopped, restarted and cut off, lose nothing and learn nothing twice",
+        cluster.check, {"episodes": 200}, {"episodes": 5, "last": 0.3},
     ),
 }  # fmt: skip

@@ -42,7 +42,7 @@ def check(folder: Path, episodes: int, seed: int = 9, last: float = 1.0) -> str:
             for number in range(SERVERS):
                 settings = {**UNLIMITED, "lease": str(LEASE)}
                 servers.append(Server(folder / f"server-{number}.db", settings=settings, database=address))
-                ending.callback(_end, servers[-1])
+                ending.callback(end_in_order, servers[-1])
                 servers[-1].launch()
                 if number == 0:
                     servers[0].wait_until_ready()
@@ -155,7 +155,7 @@ def _wait_until_closed(address: str) -> None:
             time.sleep(0.1)
 
 
-def _end(server: Server) -> None:
+def end_in_order(server: Server) -> None:
     """In order, so that what a server has in memory is written as snapshots; else at once."""
     if server.process is None or server.process.poll() is not None:
         return

@@ -9,14 +9,18 @@ from typing import Any
 
 import pytest
 from postgres_server import database
+from running import at_work, front, postgres_store, run
 
 from toplist.cli import Exit, main
 from toplist.core.problem import InvalidInput
 from toplist.service.errors import NotOwner, StoreUnavailable
+from toplist.service.log import policy_code
+from toplist.service.log.verify import code_warnings
 from toplist.service.store import protocol
 from toplist.service.store.address import shown_store
 from toplist.service.store.digests import TABLES
 from toplist.service.store.postgres import PostgresReader, PostgresStore
+from toplist.service.store.postgres.database import Database
 from toplist.service.store.postgres.schema import VERSIONS, Version, migrate
 from toplist.service.store.postgres.session import Fenced, Session, Statement
 from toplist.service.store.protocol import (
@@ -83,11 +87,15 @@ COMMITS: list[list[Row]] = [
         TallyRow(1, 1, "all", b"", b"[2]"), TallyRow(1, 1, "day:2026-11-17", b"", b"[3]"),
     ],
     [
-        protocol.DeleteTallies(1, 7), TallyRow(1, 7, "all", b"", b"[4]"), TallyRow(1, 7, "segment:8", b"", b"[5]"),
+        protocol.DeleteTallies(1, 7, *protocol.FIRST_TALLY, "day:2026-11-17", b""),
+        TallyRow(1, 7, "all", b"", b"[4]"), TallyRow(1, 7, "segment:8", b"", b"[5]"),
         TallyRow(1, 7, "visitors:8", b"\1", b"[6]"), TallyRow(1, 7, "visitors:8", b"\2", b"[7]"),
         TallyRow(1, 7, "visitors:80", b"\2", b"[8]"),
     ],
-    [event(8, 8, "learner"), LearnerRow(8, 1, "person")],
+    [
+        event(8, 8, "learner"), LearnerRow(8, 1, "person"),
+        protocol.DeleteTallies(1, 7, "day:2026-11-17", b"", "visitors:8", b"\1"),
+    ],
     [event(9, 8, "list", b"\3"), THIRD, RequestRow(1, "c", b"d", b"\3", 9)],
     [protocol.ShiftWindows(4, 100), impression(4, 10, 8), event(10, 8, "list", b"\4")],
     [protocol.ForgetImpressions(1, 2, 6), protocol.WipeLog()],
@@ -190,7 +198,7 @@ def test_a_damaged_a_missing_and_an_exchanged_row_are_found(address: str) -> Non
 @pytest.fixture
 def silent(monkeypatch: pytest.MonkeyPatch) -> None:
     """Owners do not renew their leases, as if they were stopped."""
-    monkeypatch.setattr(PostgresStore, "renew_lease", lambda _: None)
+    monkeypatch.setattr(Database, "renew_leases", lambda _: None)
 
 
 def last_seq(store: PostgresStore) -> int:
@@ -282,10 +290,10 @@ def test_servers_that_start_at_once_make_the_tables_once(address: str) -> None:
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(start, range(4))) == [None] * 4
     session = Session(address)
-    assert session.run([Statement("SELECT version FROM versions ORDER BY version")])[0] == [(1,), (2,), (3,)]
+    assert session.run([Statement("SELECT version FROM versions ORDER BY version")])[0] == [(1,), (2,), (3,), (4,)]
     migrate(session)  # the release before runs on the new tables
-    migrate(session, (*steps, Version("SELECT 1;", works_with=4)))
-    with pytest.raises(InvalidInput, match="which only a toplist that knows version 4 can use"):
+    migrate(session, (*steps, Version("SELECT 1;", works_with=5)))
+    with pytest.raises(InvalidInput, match="which only a toplist that knows version 5 can use"):
         migrate(session)
     session.close()
 
@@ -346,3 +354,27 @@ def test_a_store_is_copied_to_a_database_and_back(
     assert "27 rows of" in capsys.readouterr().out
     assert main(["store", "copy", target, "--store", str(file)]) == Exit.INPUT
     assert "The copy needs an empty store, but the target has rows; name another one." in capsys.readouterr().err
+
+
+def test_the_code_of_a_policy_is_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, policy = tmp_path / "db", "cascade-ucb1"
+
+    async def code_and_warning() -> tuple[str | None, str | None]:
+        async with at_work(path, open_store=postgres_store) as service:
+            if not await service.queries.rankings():
+                await front(service, policy)
+            found = await service.queries.ranking("front")
+            return found.code, found.code_warning
+
+    made = policy_code.policy_code(policy)
+    assert run(code_and_warning()) == (made, None)
+    monkeypatch.setattr(policy_code, "fingerprint", lambda *_, **__: "edited")
+    policy_code.policy_code.cache_clear()
+    try:
+        code, warning = run(code_and_warning())
+        with closing(PostgresReader(database(path))) as reader:
+            assert list(code_warnings(reader)) == [warning]
+    finally:
+        policy_code.policy_code.cache_clear()
+    assert code == made
+    assert warning is not None

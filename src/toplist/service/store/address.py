@@ -51,6 +51,14 @@ def open_reader(store: Path | str) -> SQLiteReader | PostgresReader:
     return SQLiteReader(Path(store))
 
 
+def open_parts(store: Path | str) -> list[SQLiteReader | PostgresReader]:
+    """Open all parts of a store to read them; a file has one part, and so has a database that one server serves."""
+    if not is_database(store):
+        return [SQLiteReader(Path(store))]
+    postgres = _postgres()
+    return [postgres.PostgresReader(store, part) for part in range(postgres.parts_of(store))]
+
+
 def _postgres() -> Any:
     """The store in PostgreSQL, whose driver is optional."""
     import_optional("psycopg", "postgres")

@@ -191,11 +191,25 @@ class TallyRow(NamedTuple):
     body: bytes  # JSON
 
 
+class TallyPlace(NamedTuple):
+    """A place among the sums of a ranking, which are in the order of slice and visitor."""
+
+    slice: str = ""
+    visitor: bytes = b""
+
+
+FIRST_TALLY = TallyPlace()  # before all sums
+
+
 class DeleteTallies(NamedTuple):
-    """Delete the sums of a ranking whose measuring began before an event."""
+    """Delete the sums of a ranking whose measuring began before an event, those behind a place and up to another."""
 
     ranking: int
     measured: int
+    after_slice: str
+    after_visitor: bytes
+    until_slice: str
+    until_visitor: bytes
 
 
 class DeleteItem(NamedTuple):
@@ -275,6 +289,10 @@ class LogReader(Protocol):
 
     def events(self, ranking: int, after: int, until: int) -> Iterator[EventRow]:
         """Events of a ranking with after < seq <= until, in order."""
+        ...
+
+    def events_of_kinds(self, kinds: Sequence[str], after: int, until: int) -> Iterator[EventRow]:
+        """Events of all rankings of some kinds with after < seq <= until, in order."""
         ...
 
     def events_of_kind(self, kind: str) -> Iterator[EventRow]:
@@ -363,6 +381,10 @@ class LogReader(Protocol):
 
     def all_tallies(self, ranking: int, measured: int) -> Iterator[TallyRow]:
         """All sums of the uplift, some at a time."""
+        ...
+
+    def tally_places(self, ranking: int, after: TallyPlace, limit: int) -> list[tuple[TallyPlace, int]]:
+        """Places of the sums of a ranking behind a place, in order, each with the event its measuring began with."""
         ...
 
     def has_tallies(self, ranking: int, learner: int) -> bool:

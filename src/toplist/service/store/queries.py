@@ -21,6 +21,7 @@ from toplist.service.store.protocol import (
     RankingRow,
     RequestRow,
     SnapshotRow,
+    TallyPlace,
     TallyRow,
 )
 
@@ -129,6 +130,10 @@ class TableReader(ABC):
     def events(self, ranking: int, after: int, until: int) -> Iterator[EventRow]:
         """Events of a ranking with after < seq <= until, in order."""
         return self._events("ranking = ? AND seq <= ?", (ranking, until), after)
+
+    def events_of_kinds(self, kinds: Sequence[str], after: int, until: int) -> Iterator[EventRow]:
+        """Events of all rankings of some kinds with after < seq <= until, in order."""
+        return self._events(f"kind IN ({', '.join('?' * len(kinds))}) AND seq <= ?", (*kinds, until), after)
 
     def _events(self, condition: str, given: tuple[Any, ...], after: int) -> Iterator[EventRow]:
         """Events with seq > after, in order; some megabytes are in memory at a time, however many events there are."""
@@ -267,6 +272,13 @@ class TableReader(ABC):
             if len(rows) < PAGE_ROWS:
                 return
             last = rows[-1][2:4]
+
+    def tally_places(self, ranking: int, after: TallyPlace, limit: int) -> list[tuple[TallyPlace, int]]:
+        """Places of the sums of a ranking behind a place, in order, each with the event its measuring began with."""
+        query = f"""SELECT slice, visitor, measured FROM tallies WHERE {self._where} AND ranking = ?
+            AND (slice, visitor) > (?, ?) ORDER BY slice, visitor, measured LIMIT ?"""
+        rows = self._rows(query, ranking, *after, limit)
+        return [(TallyPlace(slice, visitor), measured) for slice, visitor, measured in rows]
 
     def has_tallies(self, ranking: int, learner: int) -> bool:
         """Whether there are sums of a segment, named by its learner."""

@@ -84,7 +84,11 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
         f"""DELETE FROM tallies WHERE ranking = :ranking AND {_OF_SEGMENT} AND (slice, visitor, measured) IN (
             SELECT slice, visitor, measured FROM tallies WHERE ranking = :ranking AND {_OF_SEGMENT} LIMIT :events)""",
     ),
-    protocol.DeleteTallies: ("DELETE FROM tallies WHERE ranking = :ranking AND measured < :measured",),
+    protocol.DeleteTallies: (
+        """DELETE FROM tallies WHERE ranking = :ranking AND measured < :measured
+            AND (slice, visitor) > (:after_slice, :after_visitor)
+            AND (slice, visitor) <= (:until_slice, :until_visitor)""",
+    ),
     protocol.PurgeLearnerDone: ("DELETE FROM gone_learners WHERE learner = :learner",),
     protocol.ShiftWindows: (
         """UPDATE impressions SET due = due + :milliseconds,

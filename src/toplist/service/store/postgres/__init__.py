@@ -1,7 +1,8 @@
 """The store in PostgreSQL."""
 
+from toplist.service.store.postgres.members import parts_of
 from toplist.service.store.postgres.reader import PostgresReader
 from toplist.service.store.postgres.session import check_address, shown_address
 from toplist.service.store.postgres.store import PostgresStore
 
-__all__ = ["PostgresReader", "PostgresStore", "check_address", "shown_address"]
+__all__ = ["PostgresReader", "PostgresStore", "check_address", "parts_of", "shown_address"]

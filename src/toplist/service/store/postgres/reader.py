@@ -27,20 +27,20 @@ class _Listed(msgspec.Struct):
 
 
 class PostgresReader(TableReader):
-    """Blocking reads of a store in PostgreSQL, with a connection of its own.
+    """Blocking reads of one part of a store in PostgreSQL.
 
     Parameters
     ----------
-    address : str
-        Address of the database.
+    address : str or Session
+        Address of the database, or a connection to it.
     part : int, default 0
         Part of the store that is read.
     """
 
-    def __init__(self, address: str, part: int = 0) -> None:
+    def __init__(self, address: str | Session, part: int = 0) -> None:
         super().__init__(f"part = {int(part)}")
         self._part = part
-        self._session = Session(address)
+        self._session = Session(address) if isinstance(address, str) else address
 
     def close(self) -> None:
         """Close the connection."""

@@ -8,7 +8,7 @@ from toplist.core.problem import InvalidInput
 from toplist.service.store.digests import TABLES
 from toplist.service.store.postgres.session import FENCED, SCHEMA, Session
 
-_LOCK = 0x746F706C  # of the transaction that brings the tables to the latest version
+LOCK = 0x746F706C  # of the transaction that brings the tables to the latest version
 _TOTALS, _VERSIONS = f"{SCHEMA}.totals", f"{SCHEMA}.versions"
 
 
@@ -132,13 +132,34 @@ VERSIONS = (
     """,
         works_with=2,
     ),
+    # Several servers at once. A database that is divided says in `versions` that older releases cannot use it. The
+    # fence names the owner: in a database that was restored to an earlier moment, two servers may get the same epoch.
+    Version(
+        f"""
+    CREATE TABLE {SCHEMA}.cluster (id smallint PRIMARY KEY CHECK (id = 1), parts smallint NOT NULL);
+    CREATE TABLE {SCHEMA}.servers (
+        name text COLLATE "C" PRIMARY KEY, address text NOT NULL, is_leaving boolean NOT NULL,
+        seen_at timestamptz NOT NULL
+    );
+    CREATE FUNCTION {SCHEMA}.fence(
+        of_part integer, of_owner text, of_epoch bigint, known bigint, next bigint, seconds float8
+    ) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+        UPDATE {SCHEMA}.parts SET last_seq = next, lease_until = clock_timestamp() + make_interval(secs => seconds)
+            WHERE part = of_part AND owner = of_owner AND epoch = of_epoch AND last_seq = known;
+        IF NOT FOUND THEN
+            RAISE EXCEPTION 'the epoch % of part % is over', of_epoch, of_part USING ERRCODE = '{FENCED}';
+        END IF;
+    END $$;
+    """,
+        works_with=2,
+    ),
 )
 
 
 def migrate(session: Session, versions: tuple[Version, ...] = VERSIONS) -> None:
     """Bring the tables to the latest version; of several servers that start at once, one does it."""
     with session.transaction() as connection:
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         if connection.execute("SELECT to_regclass(%s)", (_VERSIONS,)).fetchone() == (None,):
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")
             connection.execute(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
@@ -11,13 +12,14 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from toplist.core.problem import InvalidInput
-from toplist.service.errors import StoreUnavailable
+from toplist.service.errors import NotOwner, StoreUnavailable
 
 SCHEMA = "toplist"
 STATEMENT_SECONDS = 30.0  # a statement that takes longer is cancelled by the server
 CONNECT_SECONDS = 5
 SILENT_SECONDS = 10.0  # a peer that acknowledges nothing for so long is taken for gone
 FENCED = "TL001"  # SQLSTATE of a commit under an epoch that is over
+_PART = re.compile(r"of part (\d+) is over").search  # in the message of the function `fence`
 
 
 class Statement(NamedTuple):
@@ -27,8 +29,16 @@ class Statement(NamedTuple):
     values: Sequence[Any] | dict[str, Any] = ()
 
 
-class Fenced(StoreUnavailable):
-    """Another server has taken over: nothing was written."""
+class Fenced(NotOwner):
+    """Another server has taken over a part: nothing was written."""
+
+    def __init__(self, message: str, part: int | None = None) -> None:
+        super().__init__(message)
+        self.part = part
+
+
+class Refusal(StoreUnavailable):
+    """The database refused a statement: nothing was written."""
 
 
 def check_address(address: str) -> dict[str, Any]:
@@ -56,9 +66,10 @@ class Session:
     go through PgBouncer in its transaction mode.
     """
 
-    def __init__(self, address: str, seconds: float = STATEMENT_SECONDS) -> None:
+    def __init__(self, address: str, seconds: float = STATEMENT_SECONDS, idle: float = STATEMENT_SECONDS) -> None:
         self._address = address
         self._seconds = seconds
+        self._idle = min(idle, seconds)  # in a transaction: one whose process is stopped lets go of its locks
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
         self._lock = Lock()
         self._in_snapshot = False
@@ -144,11 +155,11 @@ class Session:
 
     def _set_up(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
         """Settings of one transaction; those of a session would be left to others behind PgBouncer."""
-        limit = str(round(self._seconds * 1000))
+        limit, idle = str(round(self._seconds * 1000)), str(round(self._idle * 1000))
         connection.execute(
             """SELECT set_config('search_path', %s, true), set_config('statement_timeout', %s, true),
                 set_config('lock_timeout', %s, true), set_config('idle_in_transaction_session_timeout', %s, true)""",
-            (SCHEMA, limit, limit, limit),
+            (SCHEMA, limit, limit, idle),
         )
 
     def _drop(self) -> None:
@@ -161,14 +172,17 @@ class Session:
 def explain(problem: psycopg.Error) -> StoreUnavailable:
     """An error of PostgreSQL in the words of the service."""
     if problem.sqlstate == FENCED:
-        return Fenced("Another server has taken over this store; nothing was written.")
+        named = _PART(problem.diag.message_primary or "")
+        part = None if named is None else int(named[1])
+        return Fenced("Another server has taken over this store; nothing was written.", part)
     if problem.sqlstate == "3F000" or isinstance(problem, psycopg.errors.UndefinedTable):
         return StoreUnavailable(
             "The database has no store of toplist; start toplist serve with it once, or name another one."
         )
     if isinstance(problem, psycopg.errors.ReadOnlySqlTransaction):
         return StoreUnavailable("The database can only be read now; the service goes on when it can be written to.")
-    return StoreUnavailable(f"The database does not answer as it should: {_one_line(problem)}.")
+    kind = Refusal if isinstance(problem, psycopg.DataError | psycopg.IntegrityError) else StoreUnavailable
+    return kind(f"The database does not answer as it should: {_one_line(problem)}.")
 
 
 def _one_line(problem: Exception) -> str:

@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from threading import Event, Lock, Thread
+from threading import Lock
 from time import monotonic
-from typing import TypeVar
-from uuid import uuid4
+from typing import Any, TypeVar
 
-from toplist.service.errors import NotOwner, StoreUnavailable
+import psycopg
+
+from toplist.service.errors import NotOwner
+from toplist.service.store.postgres.database import LEASE_SECONDS, Database
+from toplist.service.store.postgres.members import check_undivided
 from toplist.service.store.postgres.reader import PostgresReader
-from toplist.service.store.postgres.schema import migrate
-from toplist.service.store.postgres.session import Session, Statement, check_address
+from toplist.service.store.postgres.session import Statement
+from toplist.service.store.postgres.shared_writer import Share
 from toplist.service.store.postgres.writing import statements_of
 from toplist.service.store.protocol import EventRow, ImpressionChange, LogReader, Row, ShiftWindows
 from toplist.service.store.queries import IMPRESSION
 
 T = TypeVar("T")
 
-LEASE_SECONDS = 10.0  # after which another server may take over, unless it was renewed; each commit renews it
-READERS = 4  # connections for reads
 ASK_EVERY = 0.25  # seconds between attempts to take over
-_TAKE = """UPDATE parts SET epoch = epoch + 1, owner = %s, lease_until = clock_timestamp() + make_interval(secs => %s)
-    WHERE part = %s AND (owner IS NULL OR owner = %s OR lease_until < clock_timestamp()) RETURNING epoch, last_seq"""
-_RENEW = """UPDATE parts SET lease_until = clock_timestamp() + make_interval(secs => %s)
-    WHERE part = %s AND epoch = %s"""
-_RELEASE = "UPDATE parts SET owner = NULL, lease_until = NULL WHERE part = %s AND epoch = %s"
 
 
 class PostgresStore:
@@ -45,41 +39,44 @@ class PostgresStore:
 
     Parameters
     ----------
-    address : str
-        Address of the database, as libpq takes it.
+    address : str or Database
+        Address of the database, as libpq takes it, or the database that several parts of this process share.
     part : int, default 0
         Part of the store.
     lease : float, default 10
         Seconds after which another server may take over, unless the lease was renewed.
+
+    Attributes
+    ----------
+    epoch : int or None
+        The epoch of this owner; None: somebody else may be the owner.
+    renewed : float
+        When the lease was last renewed, on the monotonic clock and from before the database was asked.
+    released : Future or None
+        Done when the part is given back, after `close`.
     """
 
-    def __init__(self, address: str, part: int = 0, lease: float = LEASE_SECONDS) -> None:
-        check_address(address)
-        self.address, self._part, self._lease = address, part, lease
-        self._name = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
-        self._writer = Session(address)
-        self._readers: SimpleQueue[PostgresReader] = SimpleQueue()
-        self._reading = ThreadPoolExecutor(READERS, "toplist-read")
+    def __init__(self, address: str | Database, part: int = 0, lease: float = LEASE_SECONDS) -> None:
+        self._is_alone = isinstance(address, str)
+        self._database = Database(address, lease) if isinstance(address, str) else address
+        self._part = part
         self._taking = Lock()
-        self.epoch: int | None = None  # None: somebody else may be the owner
+        self.epoch: int | None = None
+        self.renewed = monotonic()
+        self.released: Future[None] | None = None
         self._last_seq = 0
         self._ask_again = 0.0
         self._rows: Sequence[Row] = ()
-        self._renewed = monotonic()
-        self._closed = Event()
         try:
-            migrate(self._writer)
-            self._writer.run(
-                [Statement("INSERT INTO parts VALUES (%s, 0, 0, NULL, NULL) ON CONFLICT DO NOTHING", (part,))]
-            )
+            if self._is_alone:
+                check_undivided(self._database)
             with suppress(NotOwner):  # it takes over later
                 self._own()
         except BaseException:
-            self._reading.shutdown()
-            self._writer.close()
+            if self._is_alone:
+                self._database.close()
             raise
-        self._renewing = Thread(target=self.renew_lease, name="toplist-lease", daemon=True)
-        self._renewing.start()
+        self._database.add(part, self)
 
     def _own(self) -> None:
         """Take a new epoch, unless this server has one or another one owns the store."""
@@ -89,12 +86,12 @@ class PostgresStore:
             asked = monotonic()
             if asked < self._ask_again:
                 raise self._not_owner()
-            rows = self._writer.run([Statement(_TAKE, (self._name, self._lease, self._part, self._name))])[0]
-            if not rows:
+            taken = self._database.take(self._part)
+            if taken is None:
                 self._ask_again = asked + ASK_EVERY
                 raise self._not_owner()
-            self._renewed = asked
-            self.epoch, self._last_seq = rows[0]
+            self.renewed = asked
+            self.epoch, self._last_seq = taken
 
     def _not_owner(self) -> NotOwner:
         return NotOwner("Another server serves this store; this one takes over when the other ends.", ASK_EVERY)
@@ -103,23 +100,6 @@ class PostgresStore:
     def is_owner(self) -> bool:
         """Whether this server has an epoch, as far as it knows."""
         return self.epoch is not None
-
-    def renew_lease(self) -> None:
-        """Renew the lease of a store in which nothing is written."""
-        session = Session(self.address, self._lease)
-        try:
-            while not self._closed.wait(self._lease / 4):
-                epoch = self.epoch
-                if epoch is None or monotonic() - self._renewed < self._lease / 4:
-                    continue
-                asked = monotonic()
-                try:
-                    session.run([Statement(_RENEW, (self._lease, self._part, epoch))])
-                except StoreUnavailable:
-                    continue  # a commit will tell
-                self._renewed = asked
-        finally:
-            session.close()
 
     def write(self, rows: Sequence[Row]) -> None:
         """Take the rows of the next commit."""
@@ -133,32 +113,32 @@ class PostgresStore:
             raise self._not_owner()
         last = max((row.seq for row in rows if isinstance(row, EventRow)), default=0)
         last = max(last, self._last_seq)
-        fence = Statement("SELECT fence(%s, %s, %s, %s, %s)", (self._part, epoch, self._last_seq, last, self._lease))
+        owner, lease = self._database.name, self._database.lease
+        values = self._part, owner, epoch, self._last_seq, last, lease
+        fence = Statement("SELECT fence(%s, %s, %s, %s, %s, %s)", values)
         asked = monotonic()
         try:
             shifts = [row for row in rows if isinstance(row, ShiftWindows)]
-            statements = [fence, *statements_of([row for row in rows if not isinstance(row, ShiftWindows)], self._part)]
+            statements = statements_of([row for row in rows if not isinstance(row, ShiftWindows)], self._part)
+            share = Share(self._part, [fence, *statements])
             if shifts:
-                self._commit_and_shift(statements, shifts)
+                self._database.writer.run_alone(share, partial(self._shift, shifts))
             else:
-                self._writer.run(statements)
+                self._database.writer.commit(share)
         except BaseException:
             self.epoch = None  # the outcome may be unknown
             raise
-        self._last_seq, self._renewed = last, asked
+        self._last_seq, self.renewed = last, asked
 
-    def _commit_and_shift(self, statements: list[Statement], shifts: list[ShiftWindows]) -> None:
-        """Commit, and move the windows of open impressions, whose digests the database cannot compute."""
+    def _shift(self, shifts: list[ShiftWindows], connection: psycopg.Connection[tuple[Any, ...]]) -> None:
+        """Move the windows of open impressions, whose digests the database cannot compute."""
         query = f"{IMPRESSION} WHERE part = %s AND state < 2 AND seq > %s"
-        with self._writer.transaction() as connection:
-            for statement in statements:
+        for shift in shifts:
+            found = connection.execute(query, (self._part, shift.after), binary=True).fetchall()
+            moved = [ImpressionChange(*row) for row in found]
+            moved = [row._replace(due=row.due + shift.milliseconds) for row in moved]
+            for statement in statements_of(moved, self._part):
                 connection.execute(statement.text, statement.values or None)
-            for shift in shifts:
-                found = connection.execute(query, (self._part, shift.after), binary=True).fetchall()
-                moved = [ImpressionChange(*row) for row in found]
-                moved = [row._replace(due=row.due + shift.milliseconds) for row in moved]
-                for statement in statements_of(moved, self._part):
-                    connection.execute(statement.text, statement.values or None)
 
     @property
     def keeps_deleted(self) -> bool:
@@ -167,24 +147,18 @@ class PostgresStore:
 
     async def read(self, work: Callable[[LogReader], T]) -> T:
         """Run reads in another thread, after this server has become the owner again where it must."""
-        return await asyncio.get_running_loop().run_in_executor(self._reading, self.read_blocking, work)
+        return await asyncio.get_running_loop().run_in_executor(self._database.reading, self.read_blocking, work)
 
     def read_blocking(self, work: Callable[[LogReader], T]) -> T:
         """Run reads in this thread."""
         if self.epoch is None:
             self._own()
-        try:
-            reader = self._readers.get_nowait()
-        except Empty:
-            reader = self.reader()
-        try:
-            return work(reader)
-        finally:
-            self._readers.put(reader)
+        with self._database.read_session() as session:
+            return work(PostgresReader(session, self._part))
 
     def reader(self) -> PostgresReader:
         """A reader with a connection of its own, for another thread."""
-        return PostgresReader(self.address, self._part)
+        return PostgresReader(self._database.address, self._part)
 
     def backup(self, path: Path) -> None:
         """Refuse: a database is backed up by its own tools."""
@@ -192,13 +166,10 @@ class PostgresStore:
             reader.backup(path)
 
     def close(self) -> None:
-        """Give the store back, so that another server takes it at once, and close all connections."""
-        self._closed.set()
-        self._renewing.join()
-        self._reading.shutdown()
-        if self.epoch is not None:
-            with suppress(StoreUnavailable):  # its lease ends by itself
-                self._writer.run([Statement(_RELEASE, (self._part, self.epoch))])
-        self._writer.close()
-        while not self._readers.empty():
-            self._readers.get().close()
+        """Give the part back, so that another server takes it at once; close connections that no other part shares."""
+        self._database.remove(self._part)
+        epoch, self.epoch = self.epoch, None
+        if epoch is not None:
+            self.released = self._database.reading.submit(self._database.release, self._part, epoch)
+        if self._is_alone:
+            self._database.close()

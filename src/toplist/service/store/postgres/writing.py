@@ -63,7 +63,9 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
             SELECT slice, visitor, measured FROM tallies WHERE {_OF_SEGMENT} LIMIT %(events)s)""",
     ),
     protocol.DeleteTallies: (
-        f"DELETE FROM tallies WHERE {_MINE} AND ranking = %(ranking)s AND measured < %(measured)s",
+        f"""DELETE FROM tallies WHERE {_MINE} AND ranking = %(ranking)s AND measured < %(measured)s
+            AND (slice, visitor) > (%(after_slice)s, %(after_visitor)s)
+            AND (slice, visitor) <= (%(until_slice)s, %(until_visitor)s)""",
     ),
     protocol.PurgeLearnerDone: (f"DELETE FROM gone_learners WHERE {_MINE} AND learner = %(learner)s",),
     protocol.ForgetImpressions: (

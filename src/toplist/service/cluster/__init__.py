@@ -1,0 +1,1 @@
+"""Which server answers a request, where several serve one database?"""

@@ -1,0 +1,296 @@
+"""Several servers on one database: each owns some partitions, and hands requests for others to their owners."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from time import monotonic
+from typing import NamedTuple, TypeVar
+
+from toplist.service.cluster.messages import Ask, ForwardedAnswer
+from toplist.service.cluster.owners import DatabaseClock, Owners
+from toplist.service.cluster.partitions import MakeService, OwnedPartition, Partitions, StartWork
+from toplist.service.cluster.peers import NotSent, OutcomeUnknown, Peers
+from toplist.service.cluster.placing import partition_of
+from toplist.service.errors import NotOwner, StoreUnavailable
+from toplist.service.live.compiler import PolicyCompiler
+from toplist.service.log.events import decode_ranking
+from toplist.service.log.impression_id import parse_id, partition_of_id
+from toplist.service.log.settings import LearnerSettings
+from toplist.service.store.group_commit import CommitCounts
+from toplist.service.store.postgres.database import Database
+from toplist.service.store.postgres.members import ClusterRows, divide
+from toplist.service.store.postgres.reader import PostgresReader
+from toplist.service.wire import ClusterPartition, ClusterServer, ClusterView
+
+T = TypeVar("T")
+
+PATIENCE = 5.0  # seconds that a request waits for its partition to have an owner
+LOOK_EVERY = 0.25  # seconds between two looks at the owners, while a request waits
+
+
+class ClusterCounts(NamedTuple):
+    """Numbers of this server for metrics."""
+
+    owned: int  # partitions
+    shortest_lease: float  # seconds
+    moves: Mapping[str, int]  # of partitions since the start, by kind
+    requests: Mapping[str, int]  # since the start, by where they were answered
+
+
+class Cluster:
+    """This server among others.
+
+    Parameters
+    ----------
+    database : Database
+        The database that all of them serve.
+    partitions : int or None
+        Into how many partitions a new database is divided; None: as many as it has, or 16.
+    address : str
+        Address at which other servers reach this one.
+    secret : bytes
+        What all servers know.
+    memory : int
+        Bytes of learners in memory.
+    clock : DatabaseClock
+        The time of the database.
+    compiler : PolicyCompiler
+        Compiles policies for all partitions.
+    log : callable
+        Logs an event.
+    """
+
+    def __init__(
+        self, database: Database, partitions: int | None, address: str, secret: bytes, memory: int,
+        clock: DatabaseClock, compiler: PolicyCompiler, log: Callable[..., None],
+    ) -> None:  # fmt: skip
+        self.database, self._log, self._compiler = database, log, compiler
+        self.count = divide(database, partitions)
+        self.clock = clock
+        self._memory = memory
+        self.owners = Owners(database, address, clock, self._follow, self._complain)
+        self.peers = Peers(secret)
+        self.partitions: Partitions
+        self.requests: Counter[str] = Counter()  # since the start: answered here, forwarded, and so on
+        self._telling: set[asyncio.Task[None]] = set()
+
+    def serve_with(self, make_service: MakeService, start_work: StartWork) -> None:
+        """Say how partitions are served."""
+        self.partitions = Partitions(self.database, self._memory, make_service, start_work, self._log)
+
+    # Life -------------------------------------------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Compile the policies of all rankings, and then take partitions."""
+        self._compiler.start()
+        await self._warm_up()
+        await self.owners.start()
+
+    async def _warm_up(self) -> None:
+        """Load the machine code of all policies first: requests for a partition that moves here do not wait for it."""
+
+        def read() -> list[LearnerSettings]:
+            with self.database.read_session() as session:
+                return [
+                    LearnerSettings.of(decode_ranking(row.settings), row.policy_seq)
+                    for partition in range(self.count)
+                    for row in PostgresReader(session, partition).rankings()
+                ]
+
+        loop = asyncio.get_running_loop()
+        for settings in await loop.run_in_executor(self.database.reading, read):
+            with suppress(Exception):  # its lists will say what is wrong
+                await self._compiler.wait_for(settings)
+
+    async def leave(self) -> None:
+        """Hand all partitions over to other servers; requests are forwarded from now on."""
+        self.owners.is_leaving = True
+        with suppress(StoreUnavailable):
+            await self.owners.ask()
+        await self.partitions.give_back_all(self._tell_others)
+
+    async def stop(self) -> None:
+        """Give back what is left, and end."""
+        self.owners.is_leaving = True
+        await self.partitions.give_back_all(lambda: None)
+        await self.owners.stop()
+        self.peers.close()
+        for task in self._telling:
+            task.cancel()
+        self._compiler.stop()
+        await asyncio.to_thread(self.database.close)
+
+    def _follow(self, rows: ClusterRows) -> None:
+        self.partitions.follow(self.owners, rows, self._tell_others)
+        for partition in range(self.count):
+            self.peers.give_up(partition, self.owners.address_of(partition))
+
+    def _complain(self, problem: StoreUnavailable) -> None:
+        self._log("servers unknown", detail=str(problem))
+
+    def _tell_others(self) -> None:
+        """A partition was taken or given back: all ask the database again."""
+        self.owners.look_again()
+        for address in self.owners.others():
+            task = asyncio.create_task(self.peers.tell_to_look(address))
+            self._telling.add(task)
+            task.add_done_callback(self._telling.discard)
+
+    # Requests ---------------------------------------------------------------------------------------------------------
+
+    def partition_of_ranking(self, name: str) -> int:
+        """The partition of a ranking."""
+        return partition_of(name, self.count)
+
+    def partition_of_impression(self, text: str) -> int | None:
+        """The partition of an impression; None if the text is no id."""
+        id = parse_id(text)
+        if id is None:
+            return None
+        if self.count == 1:
+            return 0
+        partition = partition_of_id(id)
+        return partition if partition < self.count else None
+
+    async def answer_here(self, partition: int, here: Callable[[OwnedPartition], Awaitable[T]]) -> T:
+        """Answer a request that was forwarded; `NotSent` if this server does not own the partition."""
+        while True:
+            held = self.partitions.owned.get(partition)
+            if held is not None and held.is_serving:
+                with held.serving():
+                    return await here(held)
+            if held is not None or not self.partitions.is_moving(partition):
+                raise NotSent
+            await self.owners.wait(LOOK_EVERY)  # it is being taken
+
+    async def answer(self, ask: Ask, here: Callable[[OwnedPartition], Awaitable[T]]) -> T | tuple[str, ForwardedAnswer]:
+        """Answer a request, here or by the owner of its partition, whose address then comes with the answer.
+
+        A request is sent again only where it surely had no effect: its owner could not be reached, or was not the
+        owner, or its commit was fenced.
+        """
+        partition = ask.partition
+        loop = asyncio.get_running_loop()
+        until = loop.time() + PATIENCE
+        while True:
+            held = self.partitions.owned.get(partition)
+            address = None
+            if held is not None and held.is_serving:
+                try:
+                    with held.serving():
+                        answer = await here(held)
+                        self.requests["owned"] += 1
+                        return answer
+                except NotOwner:
+                    self.requests["fenced"] += 1
+                    if loop.time() >= until:
+                        raise
+            else:
+                address = self.owners.address_of(partition)
+            if address is not None and address != self.owners.address:
+                try:
+                    forwarded = await self.peers.ask(address, ask)
+                    self.requests["forwarded"] += 1
+                    return address, forwarded
+                except NotSent:
+                    self.requests["not taken"] += 1
+                except OutcomeUnknown:
+                    self.requests["unknown"] += 1
+                    raise StoreUnavailable(
+                        "The server that owns this ranking did not answer, and whether it did what was asked is "
+                        "unknown; ask again, lists with their request_id."
+                    ) from None
+            if loop.time() >= until:
+                raise StoreUnavailable("No server owns this ranking now; another one takes over soon.")
+            await self.owners.wait(LOOK_EVERY)
+
+    def counts(self) -> ClusterCounts:
+        """Numbers for metrics."""
+        leases = [held.lease_left for held in self.partitions.owned.values()]
+        return ClusterCounts(len(leases), min(leases, default=0.0), self.partitions.moves, self.requests)
+
+    def view(self) -> ClusterView:
+        """Servers and partitions, as the database said when it was last asked."""
+        rows = self.owners.rows
+        age = monotonic() - rows.asked
+        return ClusterView(
+            age=age,
+            servers=[
+                ClusterServer(
+                    name=row.name, address=row.address, seen=row.age + age, leaving=row.is_leaving,
+                    here=row.name == self.database.name,
+                )
+                for row in rows.servers
+            ],
+            partitions=[
+                ClusterPartition(
+                    partition=row.part, owner=None if row.is_free else row.owner, epoch=row.epoch, last=row.last_seq,
+                    lease=None if row.lease_left is None else row.lease_left - age,
+                )
+                for row in rows.parts
+            ],
+        )  # fmt: skip
+
+    # What all partitions of this server say together ------------------------------------------------------------------
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether requests can be answered, here or by others."""
+        return self.owners.is_known and not self.owners.is_leaving
+
+    @property
+    def is_time_believed(self) -> bool:
+        """Whether windows are closed and retention deletes."""
+        return self.clock.is_believed
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether machine code is loaded or compiled here."""
+        return self._compiler.is_busy
+
+    @property
+    def loaded_learners(self) -> int:
+        """Number of learners in memory."""
+        return sum(held.service.loaded_learners for held in self.partitions.owned.values())
+
+    @property
+    def learned(self) -> Counter[str]:
+        """Number of lists learned by this server since its start, by reason."""
+        return sum((held.service.learned for held in self.partitions.owned.values()), self.partitions.learned)
+
+    @property
+    def quarantined(self) -> Counter[str]:
+        """Number of impressions and learners that this server set aside since its start."""
+        return sum((held.service.quarantined for held in self.partitions.owned.values()), self.partitions.quarantined)
+
+    @property
+    def commit_counts(self) -> CommitCounts:
+        """Commits of this server since its start."""
+        total = CommitCounts(*_numbers(self.partitions.commits))
+        for held in self.partitions.owned.values():
+            counts = held.service.commit_counts
+            total.commits += counts.commits
+            total.changes += counts.changes
+            total.seconds += counts.seconds
+        return total
+
+    async def open_impressions(self) -> int:
+        """Number of impressions of this server's partitions that are neither learned nor dropped."""
+        total = 0
+        for held in list(self.partitions.owned.values()):
+            with suppress(StoreUnavailable), held.serving():
+                total += await held.service.open_impressions()
+        return total
+
+    async def settle(self) -> None:
+        """Nothing is refused before its partition is known, so nothing has to be committed first."""
+
+    def begin_stop(self) -> None:
+        """Partitions cancel what they train when they are handed over."""
+
+
+def _numbers(counts: CommitCounts) -> tuple[int, int, float]:
+    return counts.commits, counts.changes, counts.seconds

@@ -1,0 +1,149 @@
+"""Requests to other servers, over one connection to each."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from itertools import count
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from toplist.service.cluster.link import ServerLink
+from toplist.service.cluster.messages import Ask, Elsewhere, EndStream, ForwardedAnswer, LookAgain, NextPart, Part, Said
+
+CONNECT_SECONDS = 2.0
+RETRY_SECONDS = 0.2  # before another attempt to reach a server that could not be reached
+
+
+class NotSent(Exception):
+    """The request had no effect: the other server could not be reached, or does not own the partition."""
+
+
+class OutcomeUnknown(Exception):
+    """The request was sent, and its answer never came."""
+
+
+class _Unanswered(NamedTuple):
+    answer: asyncio.Future[ForwardedAnswer | Part]
+    partition: int
+    address: str
+
+
+class Peers:
+    """Connections to other servers.
+
+    Parameters
+    ----------
+    secret : bytes
+        What all servers know.
+    """
+
+    def __init__(self, secret: bytes) -> None:
+        self._secret = secret
+        self._links: dict[str, ServerLink] = {}  # by address
+        self._connecting: dict[str, asyncio.Task[ServerLink]] = {}
+        self._unreachable: dict[str, float] = {}  # until when
+        self._waiting: dict[int, _Unanswered] = {}
+        self._ids = count(1)
+
+    async def ask(self, address: str, ask: Ask) -> ForwardedAnswer:
+        """Send a request, once; `NotSent` says that it had no effect, `OutcomeUnknown` that it may have had one."""
+        link = self._links.get(address) or await self._connect(address)
+        answer = await self._send(link, address, replace(ask, id=next(self._ids)), ask.partition)
+        assert isinstance(answer, ForwardedAnswer)
+        return answer
+
+    async def next_part(self, address: str, answer: ForwardedAnswer) -> bytes | None:
+        """The next part of a response that is a stream; None after the last."""
+        link = self._links.get(address)
+        if link is None:
+            raise OutcomeUnknown
+        part = await self._send(link, address, NextPart(next(self._ids), answer.id), -1)
+        assert isinstance(part, Part)
+        if part.is_broken:
+            raise OutcomeUnknown
+        return part.body
+
+    def end_stream(self, address: str, answer: ForwardedAnswer) -> None:
+        """Nobody wants the other parts of a stream."""
+        link = self._links.get(address)
+        if link is not None:
+            link.send(EndStream(answer.id))
+
+    async def tell_to_look(self, address: str) -> None:
+        """Tell a server that the owners of partitions have changed."""
+        with suppress(NotSent):
+            (self._links.get(address) or await self._connect(address)).send(LookAgain(0))
+
+    def give_up(self, partition: int, owner: str | None) -> None:
+        """Wait no longer for answers about a partition from others than its owner."""
+        for id, waiting in list(self._waiting.items()):
+            if waiting.partition == partition and waiting.address != owner:
+                self._fail(id, OutcomeUnknown())
+
+    def close(self) -> None:
+        """End all connections."""
+        for connecting in self._connecting.values():
+            connecting.cancel()
+        for link in list(self._links.values()):
+            link.close()
+
+    async def _send(
+        self, link: ServerLink, address: str, message: Ask | NextPart, partition: int
+    ) -> ForwardedAnswer | Part:
+        answer: asyncio.Future[ForwardedAnswer | Part] = asyncio.get_running_loop().create_future()
+        self._waiting[message.id] = _Unanswered(answer, partition, address)
+        link.send(message)
+        try:
+            return await answer
+        finally:
+            self._waiting.pop(message.id, None)
+
+    async def _connect(self, address: str) -> ServerLink:
+        loop = asyncio.get_running_loop()
+        connecting = self._connecting.get(address)
+        if connecting is None:
+            if self._unreachable.get(address, 0.0) > loop.time():
+                raise NotSent
+            connecting = self._connecting[address] = loop.create_task(self._open(address))
+            connecting.add_done_callback(lambda _: self._connecting.pop(address, None))
+        try:
+            return await asyncio.shield(connecting)
+        except (OSError, TimeoutError):
+            self._unreachable[address] = loop.time() + RETRY_SECONDS
+            raise NotSent from None
+
+    async def _open(self, address: str) -> ServerLink:
+        host, _, port = address.rpartition(":")
+        loop = asyncio.get_running_loop()
+
+        def make() -> ServerLink:
+            return ServerLink(self._secret, is_caller=True, on_message=self._receive, on_end=self._end)
+
+        async with asyncio.timeout(CONNECT_SECONDS):
+            _, link = await loop.create_connection(make, host.strip("[]"), int(port))
+            await link.ready
+        self._links[address] = link
+        return link
+
+    def _receive(self, link: ServerLink, message: Said) -> None:
+        waiting = self._waiting.get(message.id)
+        if waiting is None or waiting.answer.done():
+            return
+        if isinstance(message, ForwardedAnswer | Part):
+            waiting.answer.set_result(message)
+        elif isinstance(message, Elsewhere):
+            waiting.answer.set_exception(NotSent())
+
+    def _end(self, link: ServerLink) -> None:
+        for address in [address for address, known in self._links.items() if known is link]:
+            del self._links[address]
+            for id, waiting in list(self._waiting.items()):
+                if waiting.address == address:
+                    self._fail(id, OutcomeUnknown())
+
+    def _fail(self, id: int, problem: Exception) -> None:
+        answer = self._waiting[id].answer
+        if not answer.done():
+            answer.set_exception(problem)

@@ -1,0 +1,279 @@
+"""The application of one of several servers: it answers for its own partitions, and forwards other requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+from urllib.parse import urlencode
+
+import msgspec
+from msgspec.structs import replace
+
+from toplist.service.api_keys import ApiKeySetting
+from toplist.service.cluster.cluster import Cluster
+from toplist.service.cluster.listener import Parts
+from toplist.service.cluster.messages import Ask, ForwardedAnswer, ForwardedKey
+from toplist.service.cluster.partitions import OwnedPartition
+from toplist.service.cluster.peers import NotSent, OutcomeUnknown, Peers
+from toplist.service.config import Settings
+from toplist.service.errors import NotFound, NotOwner, StoreUnavailable
+from toplist.service.http.app import App, AsgiScope, Encoded, Exchange, busy, make_handlers
+from toplist.service.http.auth import KnownKey
+from toplist.service.http.bodies import COMPLETE, Receive, decode_body
+from toplist.service.http.handlers import Handlers
+from toplist.service.http.live_view import EVENT_STREAM, LiveParts, state_of_part
+from toplist.service.http.logs import Log
+from toplist.service.http.overview import merge_overviews
+from toplist.service.http.replies import Send
+from toplist.service.http.routes import ROUTES
+from toplist.service.http.routing import CompiledRoute, HttpRequest, RawResponse, Response, StreamResponse
+from toplist.service.live.impression_state import UNKNOWN_IMPRESSION
+from toplist.service.live.service import Service
+from toplist.service.wire import Overview, OverviewQuery, Rankings
+
+_NO_DIGEST = "0" * 64
+PAGE = 100  # rankings of an overview of one partition that are asked for at once
+
+
+class ClusterApp(App):
+    """The ASGI application of one of several servers."""
+
+    def __init__(self, handlers: Handlers, log: Log, cluster: Cluster) -> None:
+        super().__init__(handlers, log)
+        self._cluster = cluster
+        handlers.cluster_view = cluster.view
+        handlers.metrics.cluster_counts = cluster.counts
+        self._routes = {route.name: CompiledRoute(route) for route in ROUTES}
+        self._by_partition: dict[int, Handlers] = {}
+
+    def reload(self, settings: Settings) -> None:
+        """Admit requests by new settings from now on."""
+        super().reload(settings)
+        for handlers in self._by_partition.values():
+            handlers.reload(settings)
+
+    async def _answer(self, exchange: Exchange, scope: AsgiScope, receive: Receive, send: Send) -> Encoded | None:
+        route, found, key = self._admit(exchange, scope)
+        raw = b""
+        if route.decode is not None:
+            raw, exchange.held = await self._bodies.read(
+                route, bytes, exchange.headers, receive, exchange.caller, COMPLETE in scope
+            )
+        query: bytes = scope["query_string"]
+        if route.route.name == "list_rankings":
+            response: Response = await self._all_rankings(exchange, route, query, key)
+        elif route.route.name == "live_overview":
+            response = await self._overview(exchange, route, query, key)
+        else:
+            partition = self._partition(route, found, raw)
+            if partition is None:
+                response = await self._respond(exchange, self.handlers, route, found, query, raw, key)
+            else:
+                ask = self._ask(exchange, route, found, query, raw, key, partition)
+                response = await self._from_owner(exchange, ask, route, key)
+        if isinstance(response, StreamResponse):
+            try:
+                await self._stream(exchange, response, receive, send)
+            finally:
+                if isinstance(response.parts, RemoteParts):
+                    response.parts.end()
+            return None
+        return self._encoded(exchange, route, response)
+
+    def _partition(self, route: CompiledRoute, found: list[str], raw: bytes) -> int | None:
+        """The partition that a request is for; None: any server answers it."""
+        first = route.names[0] if route.names else ""
+        if first == "name":
+            return self._cluster.partition_of_ranking(found[0])
+        if first == "impression":
+            partition = self._cluster.partition_of_impression(found[0])
+            if partition is None:
+                route.path(*found)  # says what is wrong with it
+                raise NotFound(UNKNOWN_IMPRESSION)
+            return partition
+        if route.route.name == "create_ranking":
+            return self._cluster.partition_of_ranking(decode_body(raw, self._decode(route)).name)
+        if route.route.name == "report_by_token":
+            impression = self.handlers.tokens.impression(decode_body(raw, self._decode(route)).token)
+            return self._cluster.partition_of_impression(impression)
+        return None
+
+    def _decode(self, route: CompiledRoute) -> Any:
+        assert route.decode is not None
+        return route.decode
+
+    def _ask(
+        self, exchange: Exchange, route: CompiledRoute, found: list[str], query: bytes, raw: bytes,
+        key: KnownKey | None, partition: int,
+    ) -> Ask:  # fmt: skip
+        known = None
+        if key is not None:
+            known = ForwardedKey(key.name, None if key.rankings is None else sorted(key.rankings))
+        name = route.route.name
+        return Ask(0, partition, name, found, query, raw, exchange.request_id, exchange.caller, known)
+
+    async def _from_owner(self, exchange: Exchange, ask: Ask, route: CompiledRoute, key: KnownKey | None) -> Response:
+        """The response of this server, or of the owner of the partition."""
+
+        async def here(held: OwnedPartition) -> Response:
+            handlers = self._handlers_of(held)
+            return await self._respond(exchange, handlers, route, ask.path, ask.query, ask.body, key)
+
+        answer = await self._cluster.answer(ask, here)
+        if not isinstance(answer, tuple):
+            return answer
+        address, forwarded = answer
+        exchange.status = forwarded.status
+        media = forwarded.media.decode("latin-1")
+        if forwarded.is_stream:
+            return StreamResponse(RemoteParts(self._cluster.peers, address, forwarded), media)
+        return RawResponse(forwarded.body, media, forwarded.status, forwarded.headers)
+
+    def _handlers_of(self, held: OwnedPartition) -> Handlers:
+        handlers = self._by_partition.get(held.number)
+        if handlers is None or handlers.service is not held.service:
+            handlers = self._by_partition[held.number] = self.handlers.of_partition(held.service)
+        handlers.stopping = self.handlers.stopping or held.is_closing
+        return handlers
+
+    async def _respond(
+        self, exchange: Exchange, handlers: Handlers, route: CompiledRoute, found: list[str], query: bytes,
+        raw: bytes, key: KnownKey | None,
+    ) -> Response:  # fmt: skip
+        """Read a request, and answer it here."""
+        path = route.path(*found) if found else ()
+        parsed = route.parse_query(query)
+        if key is not None and key.rankings is not None:
+            await self._check_ranking(handlers, key, route, path)
+        body = None if route.decode is None else decode_body(raw, route.decode)
+        if route.reply_size is not None and exchange.held:  # of an attempt before
+            self._bodies.memory.give_back(exchange.held)
+            exchange.held = 0
+        request = HttpRequest(path, parsed, body, "" if key is None else key.name, key)
+        return await self._handle(exchange, handlers, route, request)
+
+    async def _all_rankings(
+        self, exchange: Exchange, route: CompiledRoute, query: bytes, key: KnownKey | None
+    ) -> Response:
+        """The rankings of all partitions."""
+        asks = [self._ask(exchange, route, [], query, b"", key, partition) for partition in range(self._cluster.count)]
+        found: Rankings = Rankings(rankings=[])
+        for response in [await self._from_owner(exchange, ask, route, key) for ask in asks]:
+            if isinstance(response, RawResponse):
+                if response.status != route.status:
+                    return response
+                found.rankings.extend(msgspec.json.decode(response.body, type=Rankings).rankings)
+            else:
+                assert isinstance(response, Rankings)
+                found.rankings.extend(response.rankings)
+        found.rankings.sort(key=lambda ranking: ranking.name)
+        exchange.status = route.status
+        return found
+
+    async def _overview(self, exchange: Exchange, route: CompiledRoute, query: bytes, key: KnownKey | None) -> Response:
+        """The overview of all partitions, as a stream."""
+        asked: OverviewQuery = route.parse_query(query)
+        pages = range(0, asked.offset + asked.limit, PAGE)  # of each partition: all could come first
+
+        async def state() -> Overview:
+            parts: list[Overview] = []
+            for partition in range(self._cluster.count):
+                for offset in pages:
+                    own = {"updates": 1, "limit": PAGE, "offset": offset, "search": asked.search, "sort": asked.sort}
+                    ask = self._ask(exchange, route, [], urlencode(own).encode(), b"", key, partition)
+                    part = await self._first_part(await self._from_owner(exchange, ask, route, key))
+                    found = msgspec.json.decode(state_of_part(part), type=Overview)
+                    parts.append(found if offset == 0 else replace(found, total=0, found=0))
+                    if found.found <= offset + PAGE:
+                        break
+            return merge_overviews(parts, asked)
+
+        live = LiveParts(state, asked.updates, lambda: self.handlers.stopping)
+        await live.read_first()
+        exchange.status = route.status
+        return StreamResponse(live, EVENT_STREAM)
+
+    async def _first_part(self, response: Response) -> bytes:
+        """The first part of a stream of a partition."""
+        if not isinstance(response, StreamResponse):
+            raise StoreUnavailable("A server could not say what rankings it has.")
+        part = await response.parts.read()
+        if isinstance(response.parts, RemoteParts):
+            response.parts.end()
+        return part or b""
+
+    # Requests that other servers forward ------------------------------------------------------------------------------
+
+    async def answer_forwarded(self, ask: Ask) -> tuple[ForwardedAnswer, Parts | None]:
+        """Answer a request that another server has admitted; `NotSent` where this one does not own its partition."""
+        route = self._routes[ask.route]
+        exchange = Exchange({"headers": (), "method": route.route.method}, self._ids, self._admission)
+        exchange.request_id, exchange.caller, exchange.label = ask.request_id, ask.caller, route.label
+        key = None if ask.key is None else _forwarded_key(ask.key)
+        self._cluster.requests["answered for others"] += 1
+        parts: Parts | None = None
+        more: Mapping[str, str] = {}
+        self._metrics.working += 1
+        try:
+            if self._metrics.working > self._max_in_flight:
+                raise busy(self._max_in_flight)
+            response = await self._cluster.answer_here(
+                ask.partition,
+                lambda held: self._respond(
+                    exchange, self._handlers_of(held), route, ask.path, ask.query, ask.body, key
+                ),
+            )
+            if isinstance(response, StreamResponse):
+                parts, content, media = response.parts, b"", response.media.encode()
+            else:
+                content, media, more = self._encoded(exchange, route, response)
+        except NotOwner:  # fenced: nothing was done
+            raise NotSent from None
+        except NotSent:
+            raise
+        except Exception as error:
+            content, media, more = self._encoded_problem(exchange, error)
+        finally:
+            self._metrics.working -= 1
+            self._give_back(exchange)
+            if exchange.sending:
+                self._bodies.on_the_way.give_back(exchange.caller, exchange.sending)
+        return ForwardedAnswer(ask.id, exchange.status, content, media, dict(more), parts is not None), parts
+
+
+class RemoteParts:
+    """The parts of a response that another server makes, asked for one by one."""
+
+    def __init__(self, peers: Peers, address: str, answer: ForwardedAnswer) -> None:
+        self._peers, self._address, self._answer = peers, address, answer
+        self._part: bytes | None = None
+        self._is_read = False
+
+    async def read(self) -> bytes | None:
+        """The next part, None after the last; the same again until `advance`."""
+        if not self._is_read:
+            try:
+                self._part = await self._peers.next_part(self._address, self._answer)
+            except OutcomeUnknown:
+                raise StoreUnavailable("The server that owns this ranking has gone.") from None
+            self._is_read = True
+        return self._part
+
+    def advance(self) -> None:
+        """Go on to the part after the one that was read."""
+        self._is_read = False
+
+    def end(self) -> None:
+        """Nobody wants the other parts."""
+        self._peers.end_stream(self._address, self._answer)
+
+
+def _forwarded_key(key: ForwardedKey) -> KnownKey:
+    """A key that another server has checked: only its name and its rankings still matter."""
+    return KnownKey.of(ApiKeySetting(name=key.name, scope="admin", sha256=_NO_DIGEST, rankings=key.rankings))
+
+
+def make_cluster_app(cluster: Cluster, settings: Settings, log: Log) -> ClusterApp:
+    """The application in front of a cluster, which the caller starts and stops."""
+    service = cast(Service, cluster)  # where no partition is concerned: readiness and metrics
+    return ClusterApp(make_handlers(service, settings, log), log, cluster)

@@ -1,0 +1,147 @@
+"""What the parts of a store in one process share: its name, its lease, one writer, connections for reads."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, suppress
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
+from uuid import uuid4
+
+import psycopg
+
+from toplist.service.errors import StoreUnavailable
+from toplist.service.store.postgres.schema import migrate
+from toplist.service.store.postgres.session import Session, Statement, check_address
+from toplist.service.store.postgres.shared_writer import SharedWriter
+
+if TYPE_CHECKING:
+    from toplist.service.store.postgres.store import PostgresStore
+
+LEASE_SECONDS = 10.0  # after which another server may take over, unless it was renewed; each commit renews it
+READERS = 4  # connections for reads
+_TAKE = """UPDATE parts SET epoch = epoch + 1, owner = %s, lease_until = clock_timestamp() + make_interval(secs => %s)
+    WHERE part = %s AND (owner IS NULL OR owner = %s OR lease_until < clock_timestamp()) RETURNING epoch, last_seq"""
+# A row that is locked now is being renewed by a commit, or taken by another server.
+_RENEW = """UPDATE parts SET lease_until = clock_timestamp() + make_interval(secs => %s) WHERE part IN (
+    SELECT parts.part FROM parts JOIN unnest(%b::smallint[], %b::bigint[]) AS mine (part, epoch)
+    ON parts.part = mine.part AND parts.epoch = mine.epoch ORDER BY 1 FOR UPDATE OF parts SKIP LOCKED)
+    RETURNING part"""
+_RELEASE = "UPDATE parts SET owner = NULL, lease_until = NULL WHERE part = %s AND epoch = %s"
+
+
+class Taken(NamedTuple):
+    """A part that this server owns now."""
+
+    epoch: int
+    last_seq: int
+
+
+class Database:
+    """A PostgreSQL database that one process uses: for one part of the store, or for many.
+
+    Parameters
+    ----------
+    address : str
+        Address of the database, as libpq takes it.
+    lease : float, default 10
+        Seconds after which another server may take over a part, unless its lease was renewed.
+    """
+
+    def __init__(self, address: str, lease: float = LEASE_SECONDS) -> None:
+        check_address(address)
+        self.address, self.lease = address, lease
+        self.name = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
+        self.writer = SharedWriter(Session(address, idle=lease))
+        self.reading = ThreadPoolExecutor(READERS, "toplist-read")
+        self._sessions: SimpleQueue[Session] = SimpleQueue()  # for reads
+        self._control = Session(address, lease)  # a takeover that waits for a lock delays no commit
+        self._owned: dict[int, PostgresStore] = {}
+        self._owned_lock = Lock()
+        self._closed = Event()
+        try:
+            migrate(self._control)
+        except BaseException:
+            self.reading.shutdown()
+            self._control.close()
+            raise
+        self._renewing = Thread(target=self.renew_leases, name="toplist-lease", daemon=True)
+        self._renewing.start()
+
+    def run(self, statements: list[Statement]) -> list[list[Any]]:
+        """Run statements about servers and parts, in one transaction and one round trip."""
+        return self._control.run(statements)
+
+    def transaction(self) -> AbstractContextManager[psycopg.Connection[tuple[Any, ...]]]:
+        """A transaction statement by statement."""
+        return self._control.transaction()
+
+    def take(self, part: int) -> Taken | None:
+        """Own a part from now on, under a new epoch; None if another server owns it."""
+        rows = self.run([Statement(_TAKE, (self.name, self.lease, part, self.name))])[0]
+        return Taken(*rows[0]) if rows else None
+
+    def release(self, part: int, epoch: int) -> None:
+        """Give a part back, so that another server takes it at once."""
+        with suppress(StoreUnavailable):  # its lease ends by itself
+            self.run([Statement(_RELEASE, (part, epoch))])
+
+    def add(self, part: int, store: PostgresStore) -> None:
+        """Renew the lease of a part from now on, while it is owned."""
+        with self._owned_lock:
+            self._owned[part] = store
+
+    def remove(self, part: int) -> None:
+        """Renew the lease of a part no longer."""
+        with self._owned_lock:
+            self._owned.pop(part, None)
+
+    def renew_leases(self) -> None:
+        """Renew the leases of parts in which nothing is written."""
+        session = Session(self.address, self.lease)
+        try:
+            while not self._closed.wait(self.lease / 4):
+                asked = monotonic()
+                with self._owned_lock:
+                    stores = list(self._owned.items())
+                held = [
+                    (part, store, store.epoch)
+                    for part, store in stores
+                    if store.epoch is not None and asked - store.renewed >= self.lease / 4
+                ]
+                if held:
+                    parts, epochs = [part for part, _, _ in held], [epoch for _, _, epoch in held]
+                    with suppress(StoreUnavailable):  # a commit will tell
+                        renewed = {part for (part,) in session.run([Statement(_RENEW, (self.lease, parts, epochs))])[0]}
+                        for part, store, _ in held:
+                            if part in renewed:
+                                store.renewed = max(store.renewed, asked)
+        finally:
+            session.close()
+
+    @contextmanager
+    def read_session(self) -> Iterator[Session]:
+        """A connection for reads, which nobody else uses meanwhile."""
+        try:
+            session = self._sessions.get_nowait()
+        except Empty:
+            session = Session(self.address)
+        try:
+            yield session
+        finally:
+            self._sessions.put(session)
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._closed.set()
+        self._renewing.join()
+        self.reading.shutdown()
+        self.writer.close()
+        self._control.close()
+        while not self._sessions.empty():
+            self._sessions.get().close()

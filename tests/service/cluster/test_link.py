@@ -1,0 +1,154 @@
+"""Connections between servers: who does not know the secret is not listened to."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from running import run
+
+from toplist.service.cluster.listener import Listener, Parts
+from toplist.service.cluster.messages import Ask, ForwardedAnswer
+from toplist.service.cluster.peers import NotSent, OutcomeUnknown, Peers
+
+SECRET = b"known to all servers"
+
+
+class Numbers:
+    """The parts of a stream."""
+
+    def __init__(self, count: int) -> None:
+        self._left = [b"%d" % n for n in range(count)]
+
+    async def read(self) -> bytes | None:
+        return self._left[0] if self._left else None
+
+    def advance(self) -> None:
+        del self._left[:1]
+
+
+class Owner:
+    """A server that owns partition 1, and never answers about partition 2."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.looked = 0
+
+    async def answer(self, ask: Ask) -> tuple[ForwardedAnswer, Parts | None]:
+        self.asked.append(ask.route)
+        if ask.partition == 0:
+            raise NotSent
+        if ask.partition == 2:
+            await asyncio.sleep(3600.0)
+        parts = Numbers(3) if ask.route == "stream" else None
+        return ForwardedAnswer(ask.id, 200, ask.body * 2, b"text/plain", {"a": "b"}, parts is not None), parts
+
+    def look_again(self) -> None:
+        self.looked += 1
+
+
+def ask(partition: int = 1, route: str = "echo", body: bytes = b"x") -> Ask:
+    return Ask(0, partition, route, ["front"], b"", body, b"id", "caller")
+
+
+@asynccontextmanager
+async def listening(owner: Owner) -> AsyncIterator[str]:
+    listener = Listener(SECRET, owner.answer, owner.look_again)
+    with socket.create_server(("127.0.0.1", 0)) as made:
+        await listener.start(made)
+        try:
+            yield f"127.0.0.1:{made.getsockname()[1]}"
+        finally:
+            for task in asyncio.all_tasks() - {asyncio.current_task()}:
+                if "_reply" in repr(task):
+                    task.cancel()
+            await listener.stop()
+
+
+def test_many_requests_share_a_connection() -> None:
+    async def work() -> None:
+        owner = Owner()
+        async with listening(owner) as address:
+            peers = Peers(SECRET)
+            answers = await asyncio.gather(*(peers.ask(address, ask(body=b"%d " % n)) for n in range(200)))
+            assert [answer.body for answer in answers] == [b"%d %d " % (n, n) for n in range(200)]
+            assert answers[0].headers == {"a": "b"}
+            large = await peers.ask(address, ask(body=b"x" * 5_000_000))
+            assert large.body == b"x" * 10_000_000
+            with pytest.raises(NotSent):
+                await peers.ask(address, ask(0))
+            await peers.tell_to_look(address)
+            await peers.ask(address, ask())
+            assert owner.looked == 1
+            peers.close()
+
+    run(work())
+
+
+def test_a_stream_is_read_part_by_part() -> None:
+    async def work() -> None:
+        async with listening(Owner()) as address:
+            peers = Peers(SECRET)
+            answer = await peers.ask(address, ask(route="stream"))
+            assert answer.is_stream
+            assert [await peers.next_part(address, answer) for _ in range(4)] == [b"0", b"1", b"2", None]
+            with pytest.raises(OutcomeUnknown):
+                await peers.next_part(address, answer)
+            peers.close()
+
+    run(work())
+
+
+def test_who_does_not_know_the_secret_is_not_listened_to() -> None:
+    async def work() -> None:
+        owner = Owner()
+        async with listening(owner) as address:
+            peers = Peers(b"another secret")
+            with pytest.raises(NotSent):
+                await peers.ask(address, ask())
+            host, _, port = address.rpartition(":")
+            reader, writer = await asyncio.open_connection(host, int(port))
+            nonce = await reader.readexactly(32)
+            writer.write(nonce)  # sends the challenge back, and then the proof that it gets for it
+            writer.write(await reader.readexactly(32))
+            assert await reader.read() == b""
+            writer.close()
+            assert owner.asked == []
+
+    run(work())
+
+
+def test_an_answer_that_never_comes_is_given_up_when_the_partition_moves_or_the_server_ends() -> None:
+    async def work() -> None:
+        async with listening(Owner()) as address:
+            peers = Peers(SECRET)
+            await peers.ask(address, ask())
+            waiting = asyncio.create_task(peers.ask(address, ask(2)))
+            await asyncio.sleep(0.05)
+            peers.give_up(1, None)
+            peers.give_up(2, address)
+            await asyncio.sleep(0.0)
+            assert not waiting.done()
+            peers.give_up(2, "another")
+            with pytest.raises(OutcomeUnknown):
+                await waiting
+            waiting = asyncio.create_task(peers.ask(address, ask(2)))
+            await asyncio.sleep(0.05)
+            peers.close()
+            with pytest.raises(OutcomeUnknown):
+                await waiting
+
+    run(work())
+
+
+def test_a_server_that_cannot_be_reached_was_asked_nothing() -> None:
+    async def work() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as made:
+            port = made.getsockname()[1]
+        peers = Peers(SECRET)
+        for _ in range(2):
+            with pytest.raises(NotSent):
+                await peers.ask(f"127.0.0.1:{port}", ask())
+
+    run(work())

@@ -1,0 +1,106 @@
+"""Several real servers on one database: requests to any of them, hand-overs, a kill, and the view of the cluster."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.server import UNLIMITED, Server, free_port
+from forking import ForkedProcess
+from postgres_server import database
+
+SECRET = "the secret of all servers of a test"
+LEASE = 1.0
+PARTITIONS = 4
+RANKINGS = [f"ranking-{n}" for n in range(6)]
+
+
+@pytest.fixture
+def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Server]]:
+    monkeypatch.setattr(Server, "popen", ForkedProcess)
+    address = database(tmp_path / "db")
+    settings = {**UNLIMITED, "lease": str(LEASE), "cluster.secret": SECRET, "cluster.partitions": str(PARTITIONS)}
+    made = [
+        Server(tmp_path / f"{n}.db", settings={**settings, "cluster.port": str(free_port())}, database=address)
+        for n in range(2)
+    ]
+    try:
+        for server in made:
+            server.launch()
+        for server in made:
+            server.wait_until_ready()
+        yield made
+    finally:
+        for server in made:
+            if server.running.poll() is None:
+                server.kill()
+
+
+def owners(server: Server) -> list[str | None]:
+    return [row["owner"] for row in server.must("GET", "/v1/cluster")["partitions"]]
+
+
+def wait_for_owners(server: Server, count: int) -> None:
+    """Until every partition has an owner, and there are so many owners."""
+    until = time.monotonic() + 30.0
+    while None in owners(server) or len(set(owners(server))) != count:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def asked(server: Server, method: str, path: str, body: Any = None) -> Any:
+    """Ask again while a partition moves, as clients do."""
+    for _ in range(100):
+        status, answer = server.ask(method, path, body)
+        if status != 503:
+            assert status < 400, answer
+            return answer
+        time.sleep(0.1)
+    raise AssertionError(answer)
+
+
+@pytest.mark.slow
+def test_any_server_answers_and_partitions_move(servers: list[Server]) -> None:
+    first, second = servers
+    wait_for_owners(first, 2)
+    for n, name in enumerate(RANKINGS):
+        servers[n % 2].create(name, 8, 3, click_window=60.0)
+    assert [each["name"] for each in second.must("GET", "/v1/rankings")["rankings"]] == RANKINGS
+    lists = {}
+    for name in RANKINGS:
+        made = lists[name] = first.must("POST", f"/v1/rankings/{name}/lists", {"request_id": "q"})
+        assert second.must("POST", f"/v1/rankings/{name}/lists", {"request_id": "q"}) == made
+        path = f"/v1/impressions/{made['impression']}/clicks"
+        assert second.must("PUT", path, {"clicks": [2], "final": True})["counted"]
+        assert first.must("PUT", path, {"clicks": [2], "final": True})["counted"]
+        assert not first.must("PUT", path, {"clicks": [1, 2], "final": True})["counted"]
+    wrong = lists[RANKINGS[0]]["impression"][:-3] + "fff"
+    assert first.ask("GET", f"/v1/impressions/{wrong}")[0] == 404
+    assert first.ask("GET", "/v1/rankings/unknown")[0] == second.ask("GET", "/v1/rankings/unknown")[0] == 404
+    assert first.ask("POST", f"/v1/rankings/{RANKINGS[1]}/lists", {"nothing": 1})[0] == 422
+    events = [server.ask_raw("GET", f"/v1/rankings/{RANKINGS[0]}/events") for server in servers]
+    assert events[0] == events[1]
+    assert events[0][1].count(b"\n") == 5  # the ranking, its items, its learner, the list and what was learned
+    live = [server.ask_raw("GET", "/v1/live")[1] for server in servers]
+    assert all(each.count(b'"lists":1,') == len(RANKINGS) for each in live)
+    counted = [server.ask_raw("GET", "/metrics")[1].decode() for server in servers]
+    assert all('toplist_cluster_requests_total{how="forwarded"} 0.0' not in each for each in counted)
+    assert all('toplist_partition_moves_total{how="taken"} 0.0' not in each for each in counted)
+
+    first.end()  # hands its partitions over
+    wait_for_owners(second, 1)
+    before = {name: second.must("GET", f"/v1/rankings/{name}/estimates")["items"] for name in RANKINGS}
+    for name in RANKINGS:
+        assert second.must("POST", f"/v1/rankings/{name}/lists", {"request_id": "q"}) == lists[name]
+    first.launch()
+    first.wait_until_ready()
+    wait_for_owners(first, 2)
+    for name in RANKINGS:
+        assert asked(first, "GET", f"/v1/rankings/{name}/estimates")["items"] == before[name]
+
+    second.kill()  # its lease ends, and the other one takes its partitions
+    for name in RANKINGS:
+        assert asked(first, "POST", f"/v1/rankings/{name}/lists", {"request_id": "q"}) == lists[name]
+    assert len(set(owners(first))) == 1
+    first.end()
