@@ -30,6 +30,9 @@ await build({ ...tracker, entryPoints: ["src/tracker/track.ts"], outfile: join(p
 await build({ ...shared, entryPoints: ["src/dashboard/main.ts"], outfile: join(assets, "dashboard.js") });
 await build({ ...shared, entryPoints: ["src/dashboard/dashboard.css"], outfile: join(assets, "dashboard.css") });
 copyFileSync(join(here, "src", "dashboard", "page.html"), join(assets, "page.html"));
+await build({ ...shared, entryPoints: ["src/playground/main.ts"], outfile: join(assets, "playground.js") });
+await build({ ...shared, entryPoints: ["src/playground/playground.css"], outfile: join(assets, "playground.css") });
+copyFileSync(join(here, "src", "playground", "page.html"), join(assets, "playground.html"));
 copyFileSync(join(here, "node_modules", "uplot", "LICENSE"), join(assets, "uPlot.LICENSE"));
 
 const types = mkdtempSync(join(tmpdir(), "toplist-types-"));

@@ -1,12 +1,13 @@
 """Pictures of every view in both themes and at the size of a phone: `make screenshots`.
 
-They show `toplist demo` after some seconds of visitors, in out/screenshots. With `--readme`, two of them also become
-those of the README.
+They show `toplist demo` after some seconds of visitors, with a few more rankings, in out/screenshots. With `--readme`,
+two of them also become those of the README.
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import re
 import shutil
 import signal
@@ -16,14 +17,62 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import httpx
 from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).parent.parent
 BROWSERS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 SIZES = {"desktop": (1100, 900), "phone": (360, 740)}
-README = {"dashboard": ("dashboard", (1100, 900)), "example_page": ("site", (360, 740))}  # view and size of pictures
+# Short enough to be played without compiling.
+PLAYGROUND = "playground#users=dbn&change=once&every=250&steps=500&runs=4&policy=dcm-ts&policy=random"
+SIMULATED = 240_000.0  # milliseconds
+README = {"dashboard": ("order", (1100, 900)), "example_page": ("site", (360, 740))}  # view and size of pictures
+VIEWS = {
+    "overview": "#/",
+    "new": "#/new",
+    "order": "#news",
+    "uplift": "#news/uplift",
+    "events": "#news/events",
+    "change": "#news/change?item=Storm+expected+on+Sunday",
+    "topics": "#recipes/topics?segment=evening",
+    "segment": "#recipes?segment=evening",
+}
+TOPICS = ("soup", "bread", "salad", "cake")
+
+
+def stock(service: str) -> None:
+    """Make a ranking over topics with segments, and some small ones, for the views that the demo does not fill."""
+    rng = random.Random(1)
+    with httpx.Client(base_url=service, timeout=60) as client:
+
+        def ask(method: str, path: str, body: Any) -> Any:
+            reply = client.request(method, f"/v1/{path}", json=body)
+            reply.raise_for_status()
+            return reply.json()
+
+        spec = {"positions": 3, "policy": "cascade-lin-ucb", "features": 4, "holdout": 0.3}
+        ask("POST", "rankings", {"name": "recipes", **spec})
+        rows = [(f"{topic} {n + 1}", at) for n in range(3) for at, topic in enumerate(TOPICS)]
+        items = [{"id": name, "features": [1.0 if at == k else 0.1 for k in range(4)]} for name, at in rows]
+        ask("PUT", "rankings/recipes/items", {"items": items})
+        for n in range(240):
+            segment = "evening" if n % 2 else "morning"
+            made = ask("POST", "rankings/recipes/lists", {"segment": segment, "visitor": f"v{n // 2}"})
+            liked = "soup" if segment == "evening" else "bread"
+            clicks = [
+                at for at, item in enumerate(made["items"], 1)
+                if rng.random() < (0.5 if item.startswith(liked) else 0.08)
+            ]  # fmt: skip
+            ask("PUT", f"impressions/{made['impression']}/clicks", {"clicks": clicks[:1], "final": True})
+        for name, reference in (("books", 0.2), ("garden", None), ("shoes", None), ("trains", 0.4)):
+            ask("POST", "rankings", {"name": name, "positions": 2, "reference": reference})
+            ask("PUT", f"rankings/{name}/items", {"items": [{"id": f"{name} {n}"} for n in range(8)]})
+            for _ in range(60):
+                made = ask("POST", f"rankings/{name}/lists", {})
+                clicks = [1] if rng.random() < 0.3 else []
+                ask("PUT", f"impressions/{made['impression']}/clicks", {"clicks": clicks, "final": True})
 
 
 @contextmanager
@@ -45,6 +94,12 @@ def demo(folder: Path, rate: float) -> Iterator[dict[str, str]]:
             process.communicate()
 
 
+def addresses(pages: dict[str, str]) -> dict[str, str]:
+    """The address of every view."""
+    others = {"playground": pages["dashboard"] + PLAYGROUND, "site": pages["site"]}
+    return {name: pages["dashboard"] + hash for name, hash in VIEWS.items()} | others
+
+
 def take(browser: Browser, pages: dict[str, str], out: Path) -> list[str]:
     """Take all pictures; their names."""
     names: list[str] = []
@@ -52,14 +107,18 @@ def take(browser: Browser, pages: dict[str, str], out: Path) -> list[str]:
     for scheme in schemes:
         for size, (width, height) in SIZES.items():
             context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
-            for name, address in pages.items():
+            for name, address in addresses(pages).items():
                 page = context.new_page()
                 page.goto(address)
-                if name == "dashboard":
+                if name in VIEWS:
                     page.wait_for_selector("#status.well:has-text('live')")
-                page.wait_for_timeout(500)
+                if name == "playground":
+                    page.click("#run")
+                    page.wait_for_selector("#status.well:has-text('done')", timeout=SIMULATED)
+                page.wait_for_timeout(1000)
                 names.append(f"{name}-{size}-{scheme}")
                 page.screenshot(path=out / f"{names[-1]}.png", full_page=True)
+                page.close()  # its stream takes one of the few connections of the browser
             context.close()
     return names
 
@@ -80,12 +139,13 @@ def main() -> None:
         sync_playwright() as playwright,
     ):
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        stock(pages["dashboard"].rstrip("/"))
         browser.new_page().wait_for_timeout(arguments.seconds * 1000.0)
         names = take(browser, pages, arguments.out)
         if arguments.readme:
             for picture, (view, (width, height)) in README.items():
                 page = browser.new_page(viewport={"width": width, "height": height})
-                page.goto(pages[view])
+                page.goto(addresses(pages)[view])
                 page.wait_for_timeout(2000)
                 page.screenshot(path=ROOT / "docs" / "pictures" / f"{picture}.png")
         browser.close()

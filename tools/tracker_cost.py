@@ -6,6 +6,7 @@ into the tracker's file; their sum is divided by the number of lists. Loading an
 
 from __future__ import annotations
 
+import argparse
 import json
 import shutil
 import tempfile
@@ -59,11 +60,19 @@ def traced(url: str) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    """Serve the page, trace a visit, and print the cost."""
+    """Serve the page, trace a visit with each of the trackers, and print the cost."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("trackers", type=Path, nargs="*", default=[TRACKER], help="files to compare")
+    for tracker in parser.parse_args().trackers:
+        measure(tracker)
+
+
+def measure(tracker: Path) -> None:
+    """Measure one tracker, and print its cost."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "assets").mkdir()
-        shutil.copy(TRACKER, folder / "assets" / "tracker.js")
+        shutil.copy(tracker, folder / "assets" / "tracker.js")
         (folder / "index.html").write_text(page_html())
         server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=name))
         thread = threading.Thread(target=server.serve_forever)
@@ -79,8 +88,8 @@ def main() -> None:
     spent = sum(each.get("tdur", 0) for each in calls) / 1000.0
     begun = sum(each.get("tdur", 0) for each in loads if of_tracker(each)) / 1000.0
     print(
-        f"{len(calls)} calls, {spent:.2f} ms in all, {spent / LISTS:.3f} ms per list of {ITEMS} items; compiling and "
-        f"starting the tracker {begun:.2f} ms, {begun / LISTS:.3f} ms per list"
+        f"{tracker.name}: {len(calls)} calls, {spent:.2f} ms in all, {spent / LISTS:.3f} ms per list of {ITEMS} items; "
+        f"compiling and starting the tracker {begun:.2f} ms, {begun / LISTS:.3f} ms per list"
     )
 
 

@@ -57,6 +57,7 @@ class LocalService:
         return self.logged.getvalue().splitlines()
 
     def close(self) -> None:
+        self.run(self.app.handlers.playground.close())
         self.run(self.double.stop())
         self._runner.close()
 

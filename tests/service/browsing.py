@@ -200,7 +200,9 @@ WATCH = """
 window.shown = [];
 addEventListener("pageshow", (event) => window.shown.push(event.persisted));
 """
-STYLE = "li { height: 80px; } .gap { height: 4000px; } a { display: inline-block; padding: 8px; }"
+STYLE = """
+li { height: 80px; } .tall li { height: 5000px; } .gap { height: 4000px; } a { display: inline-block; padding: 8px; }
+"""
 
 
 class Site(_Threaded):
@@ -228,6 +230,8 @@ class Site(_Threaded):
                 for n in range(1, int(query.get("n", "3")) + 1)
             )
             lists = f'<ol data-toplist="{escape(query["token"])}" {query.get("more", "")}>{rows}</ol>'
+            if "tall" in query:
+                lists = f'<div class="tall">{lists}</div>'
         gap = '<div class="gap"></div>' if "gap" in query else ""
         text = (
             '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>site</title><link rel="icon" '

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from datetime import datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
+import numpy as np
 
 from toplist.core.defaults import DEFAULT_POLICY
 from toplist.core.item_id import ItemId, id_order, item_text
+from toplist.ranker.estimate_rows import EstimateRows
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable, UnknownRanking
 from toplist.service.live.impression_state import report_in_positions
+from toplist.service.live.queries import LearnerStanding
 from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.service import Service
 from toplist.service.log.events import ListOutcome, MergedReport, encode
-from toplist.service.log.export import EventPage
+from toplist.service.log.export import EventPage, RowPage
 from toplist.service.store.group_commit import CommitCounts
+from toplist.service.store.protocol import EventRow
 from toplist.service.wire import (
     Estimate,
     Estimates,
@@ -54,7 +59,7 @@ GROUPS = {
     "imports": {"take": "import_ranker"},
     "impressions": {"report": "report", "activate": "activate", "close_all_due": "close_all_due"},
     "segments": {"delete": "delete_segment"},
-    "uplift": {"uplift": "uplift_of"},
+    "uplift": {"uplift": "uplift_of", "click_through": "click_through"},
     "retention": {"forget_old": "forget_old", "purge_deleted": "purge_deleted"},
 }
 
@@ -76,18 +81,25 @@ class _Grouped:
 class DoublePages:
     """A log in pages, any of which can be read again."""
 
-    def __init__(self, log: list[Event], after: int) -> None:
-        self._log, self.after = log, after
+    def __init__(self, log: list[Event], after: int, id_of: Callable[[str], int] | None = None) -> None:
+        self._log, self.after, self._id_of = log, after, id_of
 
     def __aiter__(self) -> DoublePages:
         return self
 
-    async def __anext__(self) -> EventPage:
+    async def __anext__(self) -> Any:
         page = [event for event in self._log if event.seq > self.after][:500]
         if not page:
             raise StopAsyncIteration
         self.after = page[-1].seq
-        return EventPage(self.after, page)
+        if self._id_of is None:
+            return EventPage(self.after, page)
+        return RowPage(self.after, [_row(event, self._id_of(event.ranking)) for event in page])
+
+
+def _row(event: Event, ranking: int) -> EventRow:
+    at = round(datetime.fromisoformat(event.at).timestamp() * 1000)
+    return EventRow(event.seq, at, ranking, 0, event.kind, None, encode(event.body))
 
 
 class Double:
@@ -315,6 +327,39 @@ class Double:
             for item in await self.items(name)
         ]
         return Estimates(ranking=name, segment=segment, policy=ranking.policy, learned=0, items=rows[:limit])
+
+    async def standing(self, name: str, segment: str | None = None, by: str = "") -> LearnerStanding:
+        found = await self.estimates(name, segment, 10_000)
+        rows = [[one.examined, one.mean, one.low, one.high, one.index] for one in found.items]
+        columns = [np.array(column, dtype=float) for column in zip(*rows, strict=True)] or [np.zeros(0)] * 5
+        return LearnerStanding(found.learned, EstimateRows([one.item for one in found.items], columns), [], [])
+
+    def ranking_id(self, name: str) -> int:
+        return 1 + list(self.kept).index(name) if name in self.kept else 0
+
+    @property
+    def ranking_ids(self) -> Collection[int]:
+        return range(1, len(self.kept) + 1)
+
+    @property
+    def ranking_names(self) -> list[str]:
+        return sorted(self.kept)
+
+    def hidden_items(self, name: str, items: Collection[ItemId]) -> set[ItemId]:
+        return {id for id in items if self.item_of[name][id].hidden}
+
+    async def items_with(self, name: str, features: Sequence[int], count: int) -> list[list[ItemId]]:
+        return [[] for _ in features]
+
+    def log_pages(self, after: int, kinds: Sequence[str]) -> DoublePages:
+        return DoublePages([one for one in self.log if one.kind in kinds], after, self.ranking_id)
+
+    async def segment_pages(self, name: str, segment: str, after: int = 0) -> DoublePages:
+        found = [one for one in self.log if (one.ranking, one.segment) == (name, segment)]
+        return DoublePages(found, after, self.ranking_id)
+
+    async def click_through(self, names: Sequence[str], caller: str = "") -> dict[str, Any]:
+        return {}
 
     async def explanation(self, impression: str, by: str = "") -> Explanation:
         shown = await self.impression(impression)

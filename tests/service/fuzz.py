@@ -24,7 +24,7 @@ from toplist.service.http.auth import hash_api_key, new_api_key
 
 # A request that matches the schema may still be refused: the schema does not list policies or items.
 EXCLUDED_CHECK = "positive_data_acceptance"
-ENDLESS = "live"  # an operation whose reply lasts until as many states were sent as the request says
+ENDLESS = ("live", "live_overview")  # their replies last until as many states were sent as the request says
 HOOKS = Path(__file__).with_name("fuzz_hooks.py")
 
 
@@ -59,6 +59,7 @@ def fuzz(requests: int, examples: int) -> Outcome:
         (Path(folder) / "toplist.toml").write_text(settings_lines(key))
         command = [sys.executable, "-m", "toplist", "serve", "--port", "0", "--set", "logs.requests=none"]
         command += ["--set", "limits.stranger_rate=0"]  # a missing key gets 401 however often
+        command += ["--set", "playground.seconds=1"]  # of each simulation that is asked for
         with subprocess.Popen(command, cwd=folder, env=clean, stdout=subprocess.PIPE, text=True) as service:
             try:
                 assert service.stdout is not None
@@ -78,7 +79,8 @@ def _round(url: str, api_key: str, seed: int, examples: int, folder: Path, envir
     command = [
         sys.executable, "-W", "ignore", "-m", "schemathesis.cli", "run", f"{url}/openapi.json", "--phases",
         "examples,coverage,fuzzing,stateful", "--max-examples", str(examples), "--seed", str(seed), "--exclude-checks",
-        EXCLUDED_CHECK, "--exclude-operation-id", ENDLESS, "--continue-on-failure", "--generation-database", "none",
+        EXCLUDED_CHECK, *(word for operation in ENDLESS for word in ("--exclude-operation-id", operation)),
+        "--continue-on-failure", "--generation-database", "none",
         "--no-color", "--warnings", "off", "--request-timeout", "120", "--header", f"Authorization: Bearer {api_key}",
     ]  # fmt: skip
     environment = environment | {"SCHEMATHESIS_HOOKS": str(HOOKS)}

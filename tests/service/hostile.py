@@ -23,7 +23,8 @@ from toplist.service.http.app import App, make_app
 from toplist.service.http.logs import Log
 from toplist.service.live.service import Service
 from toplist.service.live.work_memory import SMALL
-from toplist.service.run import GC_THRESHOLD, return_freed_memory, service_of
+from toplist.service.run import GC_THRESHOLD, return_freed_memory
+from toplist.service.serving import service_of
 from toplist.service.store.sqlite import SQLiteStore
 
 MEGABYTE = 1 << 20

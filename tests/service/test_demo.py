@@ -54,6 +54,8 @@ def test_status_lines() -> None:
     lines = demo.status_lines(standing(70))
     assert lines[0] == "1,234 lists learned, 70 visitors since this start"
     assert lines[1] == "click-through of the last 62: 50.0%; the best list has 63.4%"
+    held = demo.status_lines(standing(70)._replace(holdout=0.21))
+    assert held[1] == "click-through of the last 62: 50.0%; the best list has 63.4%, the holdout 21.0%"
     assert lines[2].count("#") == round(40 * 0.5 / demo.best_click_through())
     assert len(lines) == 5 + demo.LINES + 1
     assert lines[-1] == "    and 28 more articles"
@@ -126,7 +128,7 @@ def test_it_learns_stops_cleanly_and_continues(tmp_path: Path, monkeypatch: pyte
         port = busy.getsockname()[1]
         command[command.index("0")] = str(port)
         printed: list[str] = []
-        second = run_demo([*command, "--seconds", "1.5"], tmp_path, printed=printed)
+        second = run_demo([*command, "--seconds", "4"], tmp_path, printed=printed)
     assert re.fullmatch(rf"Port {port} is busy; the service takes \d+\.\n", printed[0])
     assert re.fullmatch(r"Read and click as a visitor: http://127\.0\.0\.1:\d+/\n", printed[2])
     assert all(lists >= first[-1] >= 10 for lists in second)  # it continues

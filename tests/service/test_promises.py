@@ -7,6 +7,7 @@ import pytest
 from forking import ForkedProcess
 from promises.broken import Broken
 from promises.catalogue import PROMISES
+from promises.history import Call, History
 from promises.journal import Journal, Learned, Listed, Log, audit
 from promises.regret import judged
 
@@ -58,6 +59,53 @@ def test_memories_that_differ_are_told_apart(found: str) -> None:
     FAULTS[found](journal, log)
     with pytest.raises(Broken, match=found):
         audit(journal, log)
+
+
+LISTS, ITEMS, CLICKS = "/v1/rankings/a/lists", "/v1/rankings/a/items", "/v1/impressions/one/clicks"
+
+
+def shown(begun: float, impression: str, *items: str, request_id: str | None = None) -> Call:
+    answer = {"impression": impression, "items": list(items)}
+    return Call(begun, begun + 1.0, "POST", LISTS, {"request_id": request_id}, answer)
+
+
+def removed(begun: float, item: str) -> Call:
+    return Call(begun, begun + 1.0, "POST", f"{ITEMS}/remove", {"ids": [item]}, {"removed": 1})
+
+
+def put(begun: float, item: str) -> Call:
+    return Call(begun, begun + 1.0, "PUT", ITEMS, {"items": [{"id": item}]}, {"added": 1})
+
+
+def reported(begun: float, *clicks: int, final: bool, counted: bool) -> Call:
+    return Call(begun, begun + 1.0, "PUT", CLICKS, {"clicks": list(clicks), "final": final}, {"counted": counted})
+
+
+HISTORIES: dict[str, list[Call]] = {
+    "made the lists": [shown(0.0, "one", "x", request_id="q"), shown(2.0, "two", "x", request_id="q")],
+    "and then": [shown(0.0, "one", "x", request_id="q"), shown(2.0, "one", "y", request_id="q")],
+    "got the same list": [shown(0.0, "one", "x"), shown(2.0, "one", "x")],
+    "after its removal": [put(0.0, "x"), removed(2.0, "x"), shown(3.1, "one", "x")],
+    "before it was put": [shown(0.0, "one", "x"), put(1.1, "x")],
+    "after the final report": [
+        reported(0.0, 1, final=True, counted=True),
+        reported(1.1, 1, 2, final=False, counted=True),
+    ],
+}
+
+
+@pytest.mark.parametrize("found", HISTORIES)
+def test_a_history_that_no_sequence_explains_is_noticed(found: str) -> None:
+    with pytest.raises(Broken, match=found):
+        History(HISTORIES[found]).check()
+
+
+def test_a_history_of_requests_at_the_same_time_passes() -> None:
+    History([
+        put(0.0, "x"), shown(0.5, "one", "x"), removed(2.0, "x"), shown(2.9, "two", "x"), shown(3.1, "three", "y"),
+        reported(4.0, 1, final=True, counted=True), reported(4.5, 2, final=True, counted=True),
+        reported(6.0, 1, final=True, counted=True), reported(7.1, 2, 3, final=True, counted=False),
+    ]).check()  # fmt: skip
 
 
 def test_another_regret_is_noticed() -> None:

@@ -138,6 +138,21 @@ def test_what_was_in_view_for_a_second_is_seen_and_the_rest_is_not(shop: Shop, p
     assert found["seen"] == {"1": 1.0, "2": 1.0, "3": 1.0}
 
 
+def test_an_item_taller_than_the_window_is_seen_when_it_fills_half_of_it(shop: Shop, page: Page) -> None:
+    made = shop.make_list()
+    page.goto(shop.url(made, gap="1", tall="1"))  # the list begins at 4,000 pixels
+    page.wait_for_timeout(300)
+    page.evaluate("scrollTo(0, 4000 - innerHeight + 30)")  # its edge alone
+    page.wait_for_timeout(1500)
+    hide_and_show(page)
+    assert shop.proxy.reports == []
+    page.evaluate("scrollTo(0, 4000)")  # less than a tenth of the item, and the whole window
+    page.wait_for_timeout(1500)
+    hide_and_show(page)
+    found = eventually(lambda: shop.known(made), lambda found: found["seen"], page)
+    assert found["seen"] == {"1": 1.0}
+
+
 def test_a_page_that_ends_reports_finally(shop: Shop, page: Page) -> None:
     made = shop.make_list()
     page.goto(shop.url(made))

@@ -1,12 +1,13 @@
-/** The click-through rate over time, with a 95% band, the reference, and changes of the ranking. */
+/** Click-through over time, with a 95% band, the reference, and changes: of the ranking, and detected by its policy. */
 
 import uPlot from "uplot";
 import { percent, wilson } from "./format";
-import type { LiveEvent, RankingView, Point } from "./messages";
+import type { RankingView, Point } from "./messages";
 
 const MOST_POINTS = 80;
 const SMOOTHING = 2; // points on either side
 const HEIGHT = 240;
+const COLOURS: Record<string, string> = { ranking: "--mark", items: "--soft", detected: "--accent", stopped: "--ill" };
 
 export interface Curve {
   times: number[]; // seconds
@@ -45,7 +46,7 @@ export function curveOf(points: Point[]): Curve {
 /** Draws into an element, which it fills. */
 export class Chart {
   private plot: uPlot | undefined;
-  private changes: LiveEvent[] = [];
+  private changes: { at: string; kind: string }[] = [];
   private curve: Curve = curveOf([]);
   private last: RankingView | undefined;
 
@@ -63,7 +64,8 @@ export class Chart {
 
   show(state: RankingView): void {
     this.last = state;
-    this.changes = state.changes;
+    const detected = state.detected.flatMap(({ at }) => (at === null ? [] : [{ at, kind: "detected" }]));
+    this.changes = [...state.changes, ...detected];
     this.curve = curveOf(state.history.points);
     const { times, shares, low, high } = this.curve;
     const isEmpty = times.length < 2;
@@ -112,7 +114,7 @@ export class Chart {
         ],
         bands: [{ series: [2, 1], fill: colour("--wash") }],
         hooks: {
-          draw: [(plot) => this.drawChanges(plot, colour("--mark"))],
+          draw: [(plot) => this.drawChanges(plot, (kind) => colour(COLOURS[kind] ?? "--mark"))],
           setCursor: [(plot) => this.readOut(plot.cursor.idx ?? undefined)],
         },
       },
@@ -121,14 +123,18 @@ export class Chart {
     );
   }
 
-  private drawChanges(plot: uPlot, colour: string): void {
+  /** A dotted line for each change, with the first letter of its kind. */
+  private drawChanges(plot: uPlot, colourOf: (kind: string) => string): void {
     const { ctx, bbox } = plot;
     ctx.save();
-    ctx.strokeStyle = colour;
     ctx.setLineDash([2, 3]);
-    for (const change of this.changes) {
-      const x = plot.valToPos(Date.parse(change.at) / 1000, "x", true);
+    ctx.font = `${11 * devicePixelRatio}px system-ui, sans-serif`;
+    ctx.textBaseline = "top";
+    for (const { at, kind } of this.changes) {
+      const x = plot.valToPos(Date.parse(at) / 1000, "x", true);
       if (x < bbox.left || x > bbox.left + bbox.width) continue;
+      ctx.strokeStyle = ctx.fillStyle = colourOf(kind);
+      ctx.fillText(kind[0]!.toUpperCase(), x + 3 * devicePixelRatio, bbox.top);
       ctx.beginPath();
       ctx.moveTo(x, bbox.top);
       ctx.lineTo(x, bbox.top + bbox.height);

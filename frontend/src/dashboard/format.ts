@@ -3,9 +3,17 @@
 export const percent = (share: number, digits = 1): string => `${(100 * share).toFixed(digits)}%`;
 export const integer = (number: number): string => Math.round(number).toLocaleString("en");
 export const decimal = (number: number | null): string => (number === null ? "–" : number.toFixed(3));
+export const plural = (count: number, word: string): string => `${integer(count)} ${word}${count === 1 ? "" : "s"}`;
+
+/** A number with its sign, as a percentage or as it is. */
+export const signed = (number: number, digits = 1, isShare = true): string => {
+  const text = isShare ? percent(Math.abs(number), digits) : Math.abs(number).toFixed(digits);
+  return `${number < 0 ? "−" : "+"}${text}`;
+};
 
 /** The time of day of an RFC 3339 time. */
 export const clock = (at: string): string => new Date(at).toLocaleTimeString("en", { hour12: false });
+export const moment = (at: string): string => new Date(at).toLocaleString("en", { hour12: false });
 
 /** Wilson's 95% interval of a proportion. */
 export function wilson(successes: number, trials: number): [number, number] {

@@ -1,32 +1,31 @@
-/** Follows a ranking by server-sent events, read with fetch so that an API key can be sent. */
+/** Follows a state by server-sent events, read with fetch so that an API key can be sent. */
 
-import { ask, rankingPath, Refusal } from "./api";
-import type { RankingView } from "./messages";
+import { ask, Refusal } from "./api";
 
 const FIRST_WAIT = 1000; // milliseconds until the next attempt
 const LONGEST_WAIT = 15_000;
 const SILENCE = 30_000; // the service sends a comment more often
 
-export interface Follower {
-  onState(state: RankingView): void;
+export interface Follower<T> {
+  onState(state: T): void;
   /** The connection is lost, and will be tried again. */
   onLost(): void;
   /** The service refuses; it is not tried again. */
   onRefused(refusal: Refusal): void;
 }
 
-/** Follow a ranking until the function that this returns is called. */
-export function follow(name: string, items: () => number, follower: Follower): () => void {
+/** Follow a stream until the function that this returns is called. */
+export function follow<T>(path: string, follower: Follower<T>): () => void {
   const stop = new AbortController();
-  void run(name, items, follower, stop.signal);
+  void run(path, follower, stop.signal);
   return () => stop.abort();
 }
 
-async function run(name: string, items: () => number, follower: Follower, stopped: AbortSignal): Promise<void> {
+async function run<T>(path: string, follower: Follower<T>, stopped: AbortSignal): Promise<void> {
   let wait = FIRST_WAIT;
   while (!stopped.aborted) {
     try {
-      await read(`${rankingPath(name)}/live?updates=10000&items=${items()}`, stopped, (state) => {
+      await read<T>(path, stopped, (state) => {
         wait = FIRST_WAIT;
         follower.onState(state);
       });
@@ -43,7 +42,7 @@ async function run(name: string, items: () => number, follower: Follower, stoppe
 }
 
 /** Read one stream to its end. */
-async function read(path: string, stopped: AbortSignal, onState: (state: RankingView) => void): Promise<void> {
+async function read<T>(path: string, stopped: AbortSignal, onState: (state: T) => void): Promise<void> {
   const silent = new AbortController();
   const reply = await ask("GET", path, undefined, AbortSignal.any([stopped, silent.signal]));
   const reader = reply.body!.pipeThrough(new TextDecoderStream()).getReader();
@@ -57,7 +56,7 @@ async function read(path: string, stopped: AbortSignal, onState: (state: Ranking
     rest = events.pop()!;
     for (const event of events) {
       const data = /^data: (.*)$/m.exec(event)?.[1];
-      if (data && event.startsWith("event: state")) onState(JSON.parse(data));
+      if (data && event.startsWith("event: state") && !stopped.aborted) onState(JSON.parse(data));
     }
   }
 }

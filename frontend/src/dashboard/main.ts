@@ -1,25 +1,28 @@
-/** The dashboard: a ranking, its click-through rate, its current order and its last events, live. */
+/** The page: chooses the view that the address names, and follows what it shows. */
 
-import { json, type Refusal, useKey } from "./api";
-import { connectChanges } from "./changes";
+import { json, rankingPath, type Refusal, useKey } from "./api";
+import { connectChanges, showSettings } from "./changes";
 import { Chart } from "./chart";
 import { byId, element } from "./dom";
-import { clock, integer, percent } from "./format";
+import { showChanges, showEvents } from "./events";
+import { integer, percent } from "./format";
 import { follow } from "./live";
-import type { LiveEvent, RankingView, Ranking } from "./messages";
-import { orderNote, orderRows } from "./order";
-
-const FIRST_ITEMS = 20;
-const MOST_ITEMS = 200;
-const LOOK_EVERY = 15_000; // milliseconds; for new rankings
+import type { Overview, RankingView } from "./messages";
+import { OrderView } from "./order";
+import { OverviewView } from "./overview";
+import { address, parseRoute, type Route, TABS } from "./route";
+import { showTopics } from "./topics";
+import { UpliftView } from "./uplift";
 
 const chart = new Chart(byId("chart"), byId("readout"));
-const choice = byId<HTMLSelectElement>("ranking");
-let rankings: Ranking[] = [];
+const order = new OrderView(() => start());
+const overview = new OverviewView(() => start());
+const uplift = new UpliftView();
+const segmentField = byId<HTMLInputElement>("segment");
+let route: Route = parseRoute(location.hash);
 let shown: RankingView | undefined;
-let items = FIRST_ITEMS;
 let unfollow = () => {};
-let followed = "";
+let segmentsOf = ""; // the ranking whose segments can be chosen
 
 function say(text: string, isWell: boolean): void {
   const status = byId("status");
@@ -27,64 +30,108 @@ function say(text: string, isWell: boolean): void {
   status.className = isWell ? "well" : "ill";
 }
 
-const wanted = (): string => {
-  try {
-    return decodeURIComponent(location.hash.slice(1));
-  } catch {
-    return ""; // not percent-encoded
-  }
-};
-
 function askForKey(refusal: Refusal): void {
   byId("ask").hidden = false;
   byId("why").textContent = refusal.status === 401 ? "This service needs an API key." : refusal.message;
   say("an API key is needed", false);
 }
 
-/** Read which rankings there are, and follow the chosen one. */
-async function look(): Promise<void> {
-  try {
-    rankings = (await json<{ rankings: Ranking[] }>("GET", "v1/rankings")).rankings;
-  } catch (problem) {
-    const refusal = problem as Refusal;
-    if (refusal.status === 401 || refusal.status === 403) askForKey(refusal);
-    else say("the service does not answer; trying again", false);
-    return;
+/** Show the view that the address names. */
+function go(): void {
+  const before = route;
+  route = parseRoute(location.hash);
+  const isOther = before.name !== route.name || before.segment !== route.segment;
+  for (const view of ["overview", "new", "ranking"]) byId(`view-${view}`).hidden = view !== route.view;
+  byId("nav-overview").toggleAttribute("aria-current", route.view === "overview");
+  byId("nav-new").toggleAttribute("aria-current", route.view === "new");
+  document.title = route.view === "ranking" ? `${route.name}, toplist` : "toplist";
+  if (isOther || !shown) {
+    order.reset();
+    shown = undefined;
+    byId("found").hidden = true;
+    byId("missing").hidden = true;
   }
-  byId("ask").hidden = true;
-  const names = rankings.map((each) => each.name);
-  if (names.join("\n") !== Array.from(choice.options, (each) => each.value).join("\n"))
-    choice.replaceChildren(...names.map((name) => element("option", { value: name }, name)));
-  choice.disabled = !names.length;
-  if (!names.length) {
-    byId("main").hidden = true;
-    unfollow();
-    followed = "";
-    return say("no rankings yet: create one below", true);
+  if (route.view === "ranking") {
+    byId("name").textContent = route.name;
+    segmentField.value = route.segment;
+    for (const tab of TABS) {
+      byId(`tab-${tab}`).hidden = tab !== route.tab;
+      const link = byId<HTMLAnchorElement>(`to-${tab}`);
+      link.href = address(route.name, tab, route.segment);
+      if (tab === route.tab) link.setAttribute("aria-current", "page");
+      else link.removeAttribute("aria-current");
+    }
+    if (segmentsOf !== route.name) void readSegments(route.name);
+    if (shown) show(shown);
   }
-  const name = names.includes(wanted()) ? wanted() : names[0]!;
-  choice.value = name;
-  if (name !== followed) start(name);
+  if (route.view === "ranking" && route.tab === "uplift") uplift.start(route.name);
+  else uplift.stop();
+  start();
 }
 
-function start(name: string): void {
+/** Follow what the view shows. */
+function start(): void {
   unfollow();
-  followed = name;
-  unfollow = follow(name, () => items, {
-    onState: show,
+  unfollow = () => {};
+  if (document.visibilityState === "hidden") return; // a page that nobody looks at costs nothing
+  const trouble = {
     onLost: () => say("the connection is lost; trying again", false),
-    onRefused: (refusal) => {
-      followed = "";
-      if (refusal.status === 404) void look();
+    onRefused: (refusal: Refusal) => {
+      if (refusal.status === 404) isMissing(refusal.message);
       else askForKey(refusal);
     },
-  });
+  };
+  if (route.view === "ranking") {
+    const given = { updates: "10000", ...order.query, ...(route.segment ? { segment: route.segment } : {}) };
+    const path = `${rankingPath(route.name)}/live?${new URLSearchParams(given)}`;
+    unfollow = follow<RankingView>(path, { onState: (state) => isLive() && show(state), ...trouble });
+  } else {
+    const onState = (state: Overview) => isLive() && overview.show(state);
+    unfollow = follow<Overview>(overview.path, { onState, ...trouble });
+  }
+}
+
+function isLive(): boolean {
+  byId("ask").hidden = true;
+  say("live", true);
+  return true;
+}
+
+function isMissing(why: string): void {
+  byId("found").hidden = true;
+  byId("missing").hidden = false;
+  byId("missing").textContent = why;
+  say("not found", false);
+}
+
+/** Names of segments, to choose from. */
+async function readSegments(name: string): Promise<void> {
+  segmentsOf = name;
+  try {
+    const { segments } = await json<{ segments: string[] }>("GET", `${rankingPath(name)}/segments?limit=200`);
+    byId("segments").replaceChildren(...segments.map((segment) => element("option", { value: segment })));
+    byId("segment-part").hidden = !segments.length && !route.segment;
+  } catch {
+    segmentsOf = ""; // the live view says why
+  }
 }
 
 function show(state: RankingView): void {
   shown = state;
-  say("live", true);
-  byId("main").hidden = false;
+  byId("found").hidden = false;
+  byId("missing").hidden = true;
+  if (route.tab === "order") {
+    showNumbers(state);
+    chart.show(state);
+    showChanges(state);
+    order.show(state);
+  }
+  if (route.tab === "topics") showTopics(state);
+  if (route.tab === "events") showEvents(state);
+  if (route.tab === "change") showSettings(state.ranking, route.item);
+}
+
+function showNumbers(state: RankingView): void {
   const { history, ranking } = state;
   const recent = history.points.slice(-Math.max(1, Math.ceil(history.points.length / 10)));
   const lists = recent.reduce((sum, point) => sum + point.lists, 0);
@@ -103,61 +150,31 @@ function show(state: RankingView): void {
   byId("about").textContent = history.lists
     ? `${band}${history.complete ? "" : "; the log is still being read"}.`
     : "No list is learned yet. A list is learned when its report is final or its click window closes.";
-  chart.show(state);
-  byId("items").replaceChildren(...orderRows(state));
-  byId("order").textContent = orderNote(state);
-  byId("more").hidden = state.items.length >= Math.min(ranking.items, MOST_ITEMS);
-  byId("events").replaceChildren(...state.events.map(eventRow));
-  byId("none").hidden = state.events.length > 0;
-  showCounts("reports", state.reports);
-  showCounts("requests", state.requests);
 }
 
-function eventRow(event: LiveEvent): HTMLElement {
-  const said = event.by ? `${event.detail}, by ${event.by}` : event.detail;
-  const what = element("span", { class: `kind ${event.outcome ?? ""}` }, event.outcome ?? event.kind);
-  const time = element("time", { datetime: event.at }, clock(event.at));
-  return element("li", {}, time, " ", what, " ", element("span", { class: "said" }, said));
-}
-
-function showCounts(id: string, counts: Record<string, number> | null): void {
-  const rows = Object.entries(counts ?? {}).sort(([, one], [, other]) => other - one);
-  byId(`${id}-part`).hidden = !rows.length;
-  byId(id).replaceChildren(
-    ...rows.map(([name, count]) => element("div", {}, element("dt", {}, name), element("dd", {}, integer(count)))),
-  );
-}
-
-choice.addEventListener("change", () => {
-  items = FIRST_ITEMS;
-  location.hash = encodeURIComponent(choice.value);
+segmentField.addEventListener("change", () => {
+  location.hash = address(route.name, route.tab, segmentField.value.trim());
 });
-addEventListener("hashchange", () => void look());
-byId("more").addEventListener("click", () => {
-  items = Math.min(MOST_ITEMS, items + 5 * FIRST_ITEMS);
-  start(followed);
+byId("show-key").addEventListener("click", () => {
+  const form = byId("ask");
+  form.hidden = !form.hidden;
+  byId("why").textContent = "Use another API key, such as one of the scope admin.";
+  if (!form.hidden) byId("key").focus();
 });
 byId<HTMLFormElement>("ask").addEventListener("submit", (event) => {
   event.preventDefault();
   const input = byId<HTMLInputElement>("key");
   useKey(input.value.trim());
   input.value = "";
-  followed = "";
-  void look();
+  byId("ask").hidden = true;
+  go();
 });
 connectChanges(
   () => shown?.ranking,
-  (name) => {
-    location.hash = encodeURIComponent(name);
-    void look();
+  (hash) => {
+    location.hash = hash;
   },
 );
-document.addEventListener("visibilitychange", () => {
-  if (document.visibilityState === "visible") void look();
-  else {
-    unfollow(); // a page that nobody looks at costs nothing
-    followed = "";
-  }
-});
-setInterval(() => document.visibilityState === "visible" && void look(), LOOK_EVERY);
-void look();
+addEventListener("hashchange", go);
+document.addEventListener("visibilitychange", go);
+go();

@@ -1,74 +1,94 @@
-/** The current order: estimates with their intervals, times examined, and shares of recent lists by position. */
+/** The current order: estimates with their intervals, times examined, shares of recent lists by position, and trends. */
 
-import { element, svg } from "./dom";
+import { byId, element } from "./dom";
 import { decimal, integer, percent } from "./format";
 import type { LiveItem, RankingView } from "./messages";
+import { bars, interval, trendline } from "./pictures";
+import { address } from "./route";
+import { VirtualRows, WINDOW } from "./virtual";
 
-const WIDTH = 160;
+/** The part of the order that is looked at. */
+export class OrderView {
+  private offset = 0;
+  private most = 0.01; // of the scale; it does not jump while one scrolls
+  private readonly rows: VirtualRows;
+  private readonly search = byId<HTMLInputElement>("find-item");
 
-/** The rows of the table. */
-export function orderRows(state: RankingView): HTMLTableRowElement[] {
-  const most = Math.max(0.01, ...state.items.map((row) => row.high ?? row.mean ?? 0));
-  return state.items.map((row, at) => {
-    const place = element("td", {}, String(at + 1));
-    const name = element("th", { scope: "row" }, String(row.item));
-    const estimate = element("td", {}, decimal(row.mean));
-    const bounds = element("td", { class: "bounds" }, interval(row, most), words(row));
-    const examined = element("td", {}, row.examined === null ? "–" : integer(row.examined));
-    const shares = element("td", { class: "shares" }, bars(row.shares), shareWords(row.shares));
-    const line = element("tr", {}, place, name, estimate, bounds, examined, shares);
-    if (at < state.ranking.positions) line.className = "shown";
-    return line;
-  });
+  constructor(changed: () => void) {
+    this.rows = new VirtualRows(byId("items-box"), byId("items"), 7, (offset) => {
+      this.offset = offset;
+      changed();
+    });
+    let timer: number | undefined;
+    this.search.addEventListener("input", () => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        this.offset = 0;
+        this.rows.reset();
+        changed();
+      }, 200);
+    });
+  }
+
+  /** Another ranking or segment is looked at. */
+  reset(): void {
+    this.offset = 0;
+    this.most = 0.01;
+    this.search.value = "";
+    this.rows.reset();
+  }
+
+  /** What to ask for. */
+  get query(): Record<string, string> {
+    return { items: String(WINDOW), offset: String(this.offset), search: this.search.value.trim() };
+  }
+
+  show(state: RankingView): void {
+    this.most = Math.max(this.most, ...state.items.map((row) => row.high ?? row.mean ?? 0));
+    this.rows.show(state.found, this.offset, state.items.map((row) => itemRow(row, state, this.most)));
+    byId("items-box").hidden = !state.found;
+    byId("order").textContent = orderNote(state);
+  }
 }
 
+function itemRow(row: LiveItem, state: RankingView, most: number): HTMLTableRowElement {
+  const { ranking, segment } = state;
+  const link = element("a", { href: address(ranking.name, "change", segment ?? "", idText(row)) }, String(row.item));
+  const pinned = Object.entries(ranking.pins).find(([, item]) => item === row.item)?.[0];
+  const marks = [row.hidden ? "hidden" : "", pinned ? `pinned at ${pinned}` : ""].filter(Boolean).join(", ");
+  const band: [number, number] | null = row.low === null || row.high === null ? null : [row.low, row.high];
+  const words = band ? `${decimal(row.low)} to ${decimal(row.high)}` : "unknown";
+  const line = element(
+    "tr",
+    {},
+    element("td", {}, integer(row.place)),
+    element("th", { scope: "row", title: String(row.item) }, link, ...(marks ? [element("span", { class: "tag" }, marks)] : [])),
+    element("td", {}, decimal(row.mean)),
+    element("td", { class: "bounds" }, interval([0, most], row.mean, band), element("span", { class: "small" }, words)),
+    element("td", { class: "wide" }, row.examined === null ? "–" : integer(row.examined)),
+    element("td", { class: "shares wide" }, bars(row.shares), heard(row.shares.map((share, at) => `position ${at + 1}: ${percent(share, 0)}`))),
+    element("td", { class: "wide" }, trendline(row.trend), heard(row.trend.map((share) => percent(share, 0)))),
+  );
+  if (row.place <= ranking.positions) line.className = "shown";
+  return line;
+}
+
+/** The id of an item as text; an integer follows a tab, as in paths of the service. */
+const idText = (row: LiveItem): string => (typeof row.item === "number" ? `\t${row.item}` : row.item);
+
+const heard = (words: string[]): HTMLElement => element("span", { class: "heard" }, words.join(", "));
+
 /** What the current order is, in words. */
-export function orderNote(state: RankingView): string {
+function orderNote(state: RankingView): string {
   const { policy, positions, items, mode, holdout, stopped } = state.ranking;
-  const rest = items - state.items.length;
   const by = state.items.some((row) => row.index !== null) ? "index" : "estimate";
   const why = stopped ? "the guardrail stopped the policy" : mode === "shadow" ? "mode shadow" : "the holdout is 100%";
   const isBaseline = stopped || mode === "shadow" || holdout === 1;
   return (
     (isBaseline ? `Everybody gets the baseline: ${why}. ` : "") +
     `${policy}, ${integer(positions)} positions, ${integer(items)} items` +
-    (rest > 0 ? `, the first ${integer(state.items.length)} shown` : "") +
-    `; the largest ${by} first. Shares are of the last ${integer(state.recent)} lists, by position.`
+    (state.found === items ? "" : `, ${integer(state.found)} fit`) +
+    `; the largest ${by} first. Shares are of the last ${integer(state.recent)} lists, by position; the trend is the ` +
+    `share of these lists that show the item at all, the latest on the right.`
   );
-}
-
-function words(row: LiveItem): HTMLElement {
-  const text = row.low === null || row.high === null ? "unknown" : `${decimal(row.low)} to ${decimal(row.high)}`;
-  return element("span", { class: "small" }, text);
-}
-
-function interval(row: LiveItem, most: number): SVGElement {
-  const x = (value: number) => (WIDTH * Math.min(most, Math.max(0, value))) / most;
-  const picture = svg("svg", { viewBox: `0 0 ${WIDTH} 12`, "aria-hidden": "true", class: "interval" });
-  if (row.low !== null && row.high !== null) {
-    const width = Math.max(2, x(row.high) - x(row.low));
-    picture.append(svg("rect", { class: "band", x: x(row.low), y: 2, width, height: 8, rx: 4 }));
-  }
-  if (row.mean !== null) picture.append(svg("circle", { class: "mean", cx: x(row.mean), cy: 6, r: 3.5 }));
-  return picture;
-}
-
-function bars(shares: number[]): SVGElement {
-  const step = 10;
-  const picture = svg("svg", {
-    viewBox: `0 0 ${step * Math.max(1, shares.length)} 20`,
-    width: step * Math.max(1, shares.length),
-    height: 20,
-    "aria-hidden": "true",
-  });
-  shares.forEach((share, at) => {
-    const height = Math.max(1, 20 * share);
-    picture.append(svg("rect", { class: "share", x: at * step, y: 20 - height, width: step - 2, height }));
-  });
-  return picture;
-}
-
-function shareWords(shares: number[]): HTMLElement {
-  const text = shares.map((share, at) => `position ${at + 1}: ${percent(share, 0)}`).join(", ");
-  return element("span", { class: "heard" }, text);
 }

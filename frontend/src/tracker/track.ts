@@ -107,17 +107,17 @@ export function track(list: Element, options: TrackOptions): Tracked {
     }
   };
 
-  const observer = new IntersectionObserver(
-    (changes) => {
-      for (const { target, isIntersecting, intersectionRatio, intersectionRect, rootBounds } of changes) {
-        const fills = rootBounds !== null && intersectionRect.height >= seenShare * rootBounds.height;
-        const item = items.get(target);
-        if (item) item.inside = isIntersecting && (intersectionRatio >= seenShare || fills);
-      }
-      measure();
-    },
-    { threshold: [0, 0.1, 0.25, seenShare, 0.75, 1] },
-  );
+  const onView: IntersectionObserverCallback = (changes) => {
+    for (const { target, isIntersecting, intersectionRatio, intersectionRect, boundingClientRect, rootBounds } of changes) {
+      const window = rootBounds?.height ?? Infinity;
+      const item = items.get(target);
+      if (item) item.inside = isIntersecting && (intersectionRatio >= seenShare || intersectionRect.height >= seenShare * window);
+      if (boundingClientRect.height > window) fine.observe(target); // it may fill the window long before its share is in view
+    }
+    measure();
+  };
+  const observer = new IntersectionObserver(onView, { threshold: seenShare });
+  const fine = new IntersectionObserver(onView, { threshold: [0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8] });
 
   const onClick = (event: Event) => {
     const target = event.target as Element;
@@ -153,6 +153,7 @@ export function track(list: Element, options: TrackOptions): Tracked {
       isOver = true;
       clearTimeout(timer);
       observer.disconnect();
+      fine.disconnect();
       list.removeEventListener("click", onClick, true);
       list.removeEventListener("auxclick", onClick, true);
       document.removeEventListener("visibilitychange", onHidden);

@@ -16,13 +16,16 @@ from toplist.core.compiling import LIBRARY_VARIABLES
 from toplist.core.problem import InvalidInput, nearest, refuse
 from toplist.service.api_keys import ApiKeySetting, keys_of_file, keys_of_text
 from toplist.service.browser_settings import SHORTEST_SECRET, BrowserSettings, allowed_origins, token_secrets
+from toplist.service.cluster_settings import ClusterSettings
+from toplist.service.playground_settings import PlaygroundSettings
+from toplist.service.policy_settings import PolicySettings
 
 FILE = "toplist.toml"  # default, in the current folder
 PREFIX = "TOPLIST_"
 CONFIG = f"{PREFIX}CONFIG"  # path of the file
 OTHER_VARIABLES = (CONFIG, *LIBRARY_VARIABLES)  # not settings of the service
 
-SECRETS = ("segment_secret", "browser.secrets")  # settings whose values are never shown
+SECRETS = ("segment_secret", "browser.secrets", "cluster.secret")  # settings whose values are never shown
 
 
 class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -180,6 +183,12 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         A second listener, for health checks.
     browser : BrowserSettings
         Reports that browsers send themselves.
+    policies : PolicySettings
+        Policies besides those of the catalogue.
+    cluster : ClusterSettings
+        Other servers of the same PostgreSQL database.
+    playground : PlaygroundSettings
+        Simulations that are asked for on the page of the service.
     limits : Limits
         Limits per request, caller and process.
     logs : Logs
@@ -218,6 +227,9 @@ class Settings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tls: TlsFiles = TlsFiles()
     health: HealthListener = HealthListener()
     browser: BrowserSettings = BrowserSettings()
+    policies: PolicySettings = PolicySettings()
+    cluster: ClusterSettings = ClusterSettings()
+    playground: PlaygroundSettings = PlaygroundSettings()
     limits: Limits = Limits()
     logs: Logs = Logs()
     keys: Annotated[
@@ -272,7 +284,7 @@ def setting_fields(of: type[Struct] = Settings, above: tuple[str, ...] = ()) -> 
 def read_settings(
     file: str | os.PathLike[str] | None = None,
     environment: Mapping[str, str] | None = None,
-    flags: Mapping[str, str] | None = None,
+    flags: Mapping[str, str | list[str]] | None = None,
 ) -> Settings:
     """Read settings from a file, the environment and flags; later ones override earlier ones.
 
@@ -282,7 +294,7 @@ def read_settings(
         TOML file; None: the one that `TOPLIST_CONFIG` names, else `toplist.toml` in the current folder, if it exists.
     environment : mapping of str to str or None, default None
         Variables; None: those of the process. Empty ones are ignored.
-    flags : mapping of str to str or None, default None
+    flags : mapping of str to str or list of str, or None, default None
         Values by the name of the setting.
 
     Returns

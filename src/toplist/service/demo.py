@@ -82,6 +82,7 @@ LINES = 12  # articles that the terminal shows
 HOST = "127.0.0.1"
 WINDOW = 60.0  # seconds that a list waits for clicks: those of a reader are learned while they watch
 PORTS_TRIED = 50
+HOLDOUT = 0.2  # share of visitors that get the articles in the order of the editors
 OTHERS = 0.1  # attraction of items that somebody adds
 
 
@@ -125,6 +126,7 @@ class Standing(NamedTuple):
     recent_visitors: int  # the last ones, RECENT at most
     click_through: float  # of the recent visitors
     estimates: Estimates
+    holdout: float | None = None  # click-through of the holdout; None before its first visitor
 
 
 async def visit(
@@ -133,6 +135,7 @@ async def visit(
     """Send `rate` visitors per second to the service until cancelled; call `show` every few seconds."""
     before = await prepare(client)
     recent: deque[bool] = deque(maxlen=RECENT)
+    held: deque[bool] = deque(maxlen=RECENT)  # visitors of the holdout
     count = 0
 
     async def send_visitors() -> None:
@@ -140,17 +143,19 @@ async def visit(
         while True:
             visitor = before + count
             count += 1
-            shown = await client.make_list(RANKING)
+            shown = await client.make_list(RANKING, visitor=f"visitor-{visitor}")
             clicks = audience.clicks(visitor, shown.items)
             await client.report(shown.impression, clicks=clicks, final=True)
-            recent.append(bool(clicks))
+            (held if shown.group == "holdout" else recent).append(bool(clicks))
             await asyncio.sleep(CONCURRENT / rate)
 
     async def show_progress() -> None:
         while True:
             await asyncio.sleep(every)
             if recent:
-                show(Standing(count, len(recent), sum(recent) / len(recent), await client.estimates(RANKING)))
+                baseline = sum(held) / len(held) if held else None
+                estimates = await client.estimates(RANKING)
+                show(Standing(count, len(recent), sum(recent) / len(recent), estimates, baseline))
 
     async with asyncio.TaskGroup() as tasks:
         for _ in range(CONCURRENT):
@@ -161,7 +166,8 @@ async def visit(
 async def prepare(client: AsyncClient) -> int:
     """Create the ranking, unless an earlier start has; the number of lists it has learned."""
     if await _or_none(client.ranking(RANKING)) is None:
-        spec = RankingSpec(name=RANKING, positions=POSITIONS, reference=best_click_through(), click_window=WINDOW)
+        best = best_click_through()
+        spec = RankingSpec(name=RANKING, positions=POSITIONS, reference=best, click_window=WINDOW, holdout=HOLDOUT)
         await client.create_ranking(spec)
     await client.put_items(RANKING, list(ARTICLES))
     estimates = await _or_none(client.estimates(RANKING))
@@ -183,9 +189,12 @@ def status_lines(now: Standing) -> list[str]:
     best = best_click_through()
     width = 40
     filled = min(width, round(width * now.click_through / best))
+    others = f"the best list has {best:.1%}"
+    if now.holdout is not None:
+        others += f", the holdout {now.holdout:.1%}"
     lines = [
         f"{now.estimates.learned:,} lists learned, {now.visitors:,} visitors since this start",
-        f"click-through of the last {now.recent_visitors:,}: {now.click_through:.1%}; the best list has {best:.1%}",
+        f"click-through of the last {now.recent_visitors:,}: {now.click_through:.1%}; {others}",
         f"|{'#' * filled}{'.' * (width - filled)}|",
         "",
         f"{'':4}{'current order':<36}{'estimate':>9}{'truth':>8}{'examined':>10}",

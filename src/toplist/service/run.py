@@ -5,42 +5,38 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import gc
+import importlib
 import logging
 import os
 import signal
 import socket
 import ssl
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
-from pathlib import Path
 from typing import Any, NoReturn
 
 import uvloop
 from msgspec.structs import replace
 
 from toplist import __version__
+from toplist.service.check_policies import load_checked_policies
+from toplist.service.cluster_settings import check_cluster
 from toplist.service.config import Limits, Settings, check_reach
-from toplist.service.errors import StoreUnavailable
 from toplist.service.http.addresses import TrustedProxies
-from toplist.service.http.app import App, make_app, make_health_app
+from toplist.service.http.app import App, make_health_app
 from toplist.service.http.connection_limits import ConnectionLimits, allow_files
 from toplist.service.http.log_stream import LogStream
 from toplist.service.http.logs import JsonLogHandler, Log
 from toplist.service.http.server import Server, listening, url
 from toplist.service.http.tls import load_tls
 from toplist.service.live.service import Service
-from toplist.service.live.transaction import OpenStore
 from toplist.service.reload import Reload
-from toplist.service.store.address import checked_store, shown_store
-from toplist.service.store.address import open_store as open_any_store
+from toplist.service.serving import Serving, ServingAlone, service_of
+from toplist.service.store.address import checked_store, is_database, shown_store
 from toplist.support.files import private_files
 
-# Seconds between two runs of periodic work:
-CLOSE_EVERY = 0.1  # impressions whose click window has ended
-FORGET_EVERY = 60.0  # events older than the retention of their ranking
-PURGE_EVERY = 0.1  # what deleted rankings left behind
 HEALTH_LIMITS = Limits(connections=64, address_connections=32)  # of the second listener
 LARGE_ARRAY = 1 << 20  # bytes
 M_MMAP_THRESHOLD = -3  # of mallopt, in glibc's malloc.h
@@ -62,6 +58,7 @@ def serve(
     On SIGHUP, `read_again` reads the settings, and those that can change while the service runs are applied.
     """
     check_reach(settings)
+    check_cluster(settings.cluster, is_database(settings.store))
     store = checked_store(settings.store)
     with ExitStack() as opened:
         listener = opened.enter_context(listening(settings.host, settings.port))
@@ -69,10 +66,13 @@ def serve(
         listeners = [listener]
         if health.port is not None:
             listeners.append(opened.enter_context(listening(health.host, health.port)))
+        among = settings.cluster
+        others = None if among.port is None else opened.enter_context(listening(among.host, among.port))
         log = opened.enter_context(log_to_stderr(settings))
         tls = load_tls(settings.tls, log)
         reload = None if read_again is None else partial(Reload, settings, read_again, log)
         settings = with_files(settings, log)
+        load_checked_policies(settings.policies, log.event)
         return_freed_memory()
         # Segments and items may be personal data: files are private_files.
         with (
@@ -82,7 +82,12 @@ def serve(
             short_turns(),
             asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner,
         ):
-            service = (open_service or service_of)(store, settings)
+            service: Serving
+            if others is None:
+                service = ServingAlone((open_service or service_of)(store, settings), settings, log)
+            else:  # whose driver is optional
+                together = importlib.import_module("toplist.service.serving_together")
+                service = together.ServingTogether(settings, others, log)
             runner.run(_serve(settings, service, listeners, tls, log, on_ready, reload))
     if service.is_compiling:
         _exit_now()
@@ -101,29 +106,12 @@ def _exit_now() -> NoReturn:
     os._exit(0)
 
 
-def service_of(store: Path | str, settings: Settings, open_store: OpenStore | None = None) -> Service:
-    """The service with the limits of the settings; in tests, with another kind of store."""
-    limits = settings.limits
-    opened = partial(open_any_store, lease=settings.lease) if open_store is None else open_store
-    return Service(
-        store,
-        learner_bytes=settings.memory << 20,
-        work_bytes=limits.request_memory << 20,
-        item_bytes=limits.items_memory << 20,
-        most_rankings=limits.rankings,
-        most_segments=limits.segments,
-        read_share=limits.read_share,
-        reads_waiting=limits.reads_waiting,
-        open_store=opened,
-    )
-
-
 async def _serve(
-    settings: Settings, service: Service, listeners: list[socket.socket], tls: ssl.SSLContext | None, log: Log,
+    settings: Settings, service: Serving, listeners: list[socket.socket], tls: ssl.SSLContext | None, log: Log,
     on_ready: Callable[[str], None], make_reload: Callable[[Sequence[App], Server], Reload] | None,
 ) -> None:  # fmt: skip
     """Start the service, serve until a signal, and stop the service; the second listener is for health checks."""
-    app = make_app(service, settings, log)
+    app = service.app
     server = Server(app, settings, app.handlers.metrics.connections, tls)
     health_app = make_health_app(app, log)
     health = Server(health_app, settings, ConnectionLimits(HEALTH_LIMITS, TrustedProxies(())))
@@ -146,13 +134,7 @@ async def _serve(
 
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
     await service.start()
-    periodic: list[asyncio.Task[None]] = []
     try:
-        periodic = [
-            asyncio.create_task(repeat(service.impressions.close_all_due, CLOSE_EVERY, log, "closing")),
-            asyncio.create_task(repeat(service.retention.forget_old, FORGET_EVERY, log, "retaining")),
-            asyncio.create_task(repeat(service.retention.purge_deleted, PURGE_EVERY, log, "purging")),
-        ]
         serving = asyncio.create_task(server.serve(sockets=listeners[:1]))
         checking = asyncio.create_task(health.serve(sockets=listeners[1:])) if listeners[1:] else None
         stopping = asyncio.create_task(stop_requested.wait())
@@ -166,16 +148,17 @@ async def _serve(
         await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
         log.event("ending", in_flight=app.handlers.metrics.in_flight)
         app.handlers.stopping = True  # load balancers that poll /readyz send requests elsewhere
+        app.handlers.playground.stop()
         service.begin_stop()
+        if not serving.done():
+            await asyncio.wait({serving, asyncio.create_task(service.leave())}, return_when=asyncio.FIRST_COMPLETED)
         server.should_exit = True
         await serving
         if checking is not None:  # after the last response: until then, it says that the process lives
             health.should_exit = True
             await checking
     finally:
-        for task in periodic:
-            task.cancel()
-        await asyncio.gather(*periodic, return_exceptions=True)
+        await app.handlers.playground.close()
         await service.stop()
         log.event("ended")
 
@@ -186,24 +169,6 @@ def _has_terminal() -> bool:
         return os.isatty(sys.stdin.fileno())
     except (OSError, ValueError, AttributeError):
         return False
-
-
-async def repeat(work: Callable[[], Awaitable[Any]], seconds: float, log: Log, name: str) -> None:
-    """Run `work` every `seconds`, whatever errors it raises; of consecutive errors the first is logged."""
-    failing = False
-    while True:
-        await asyncio.sleep(seconds)
-        try:
-            await work()
-            failing = False
-        except StoreUnavailable as error:
-            if not failing:
-                log.event("store unavailable", during=name, detail=str(error))
-            failing = True
-        except Exception as error:
-            if not failing:
-                log.failure("unforeseen", error, during=name)
-            failing = True
 
 
 @contextmanager

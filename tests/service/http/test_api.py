@@ -15,7 +15,6 @@ from double import DoublePages
 from toplist.service.config import Limits
 from toplist.service.errors import NotFound, StoreUnavailable
 from toplist.service.http.routes import ROUTES
-from toplist.service.log.export import EventPage
 from toplist.service.wire import Event, Impression, ListReply, ListRequest, Ranking
 
 UNKNOWN = "019a8b5e-7c1f-7d3a-9b42-ffffffffffff"
@@ -548,7 +547,7 @@ def test_an_export_that_fails_halfway_is_broken_off_and_logged(
     service: LocalService, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     class BrokenPages(DoublePages):
-        async def __anext__(self) -> EventPage:
+        async def __anext__(self) -> Any:
             if self.after:
                 raise error
             return await super().__anext__()

@@ -49,7 +49,7 @@ def test_lists_reports_and_reading_have_scopes_of_their_own() -> None:
     assert by_scope["list"] == {"make_list"}
     assert by_scope["report"] == {"report", "activate"}
     assert all(route.method == "GET" for route in ROUTES if route.scope == "read")
-    assert by_scope["None"] == {"health", "readiness", "describe", "page", "report_by_token", "asset"}
+    assert by_scope["None"] == {"health", "readiness", "describe", "page", "playground", "report_by_token", "asset"}
 
 
 def test_the_document_names_the_scope_and_both_refusals_of_each_route() -> None:
@@ -90,7 +90,7 @@ def test_a_key_for_some_rankings_gets_403_for_everything_else(bound: LocalServic
     own, other = made_list(bound, "own"), made_list(bound, "other")
     events = len(bound.double.log)
     for route in ROUTES:
-        if route.scope is None or route.name == "list_rankings":
+        if route.scope is None or route.name in {"list_rankings", "live_overview"}:  # these name its rankings alone
             continue
         path = route.path.format(name="other", item="b", impression=other, key="d", file="f")
         more = {} if route.request is None else {"json": route.request_example}
@@ -108,6 +108,9 @@ def test_a_key_for_some_rankings_gets_403_for_everything_else(bound: LocalServic
 def test_a_key_for_some_rankings_sees_and_creates_these_alone(bound: LocalService) -> None:
     assert [each["name"] for each in ask(bound, "GET", "/v1/rankings")["rankings"]] == ["own"]
     assert [each["name"] for each in ask(bound, "GET", "/v1/rankings", ADMIN)["rankings"]] == ["other", "own"]
+    overview = bound.ask("GET", "/v1/live", headers=bearer("own")).text
+    assert '"name":"own"' in overview
+    assert '"other"' not in overview
     ask(bound, "POST", "/v1/rankings", json={"name": "more", "positions": 1})
     ask(bound, "POST", "/v1/rankings", json={"name": "third", "positions": 1}, status=403)
     assert ask(bound, "GET", "/v1/rankings/third", ADMIN, status=404)

@@ -12,7 +12,7 @@ from toplist.service.http.page import load_page
 from toplist.service.http.routes import ROUTES
 from toplist.service.http.routing import Router
 
-BODY, HEADERS = load_page(Assets())
+BODY, HEADERS = load_page(Assets(), "page.html")
 TEXT = BODY.decode()
 SOURCE = Path(__file__).parents[3] / "frontend" / "src" / "dashboard"
 
@@ -46,7 +46,7 @@ def test_it_loads_files_by_their_hashes(service: LocalService) -> None:
 
 def test_its_requests_have_routes() -> None:
     find = Router(ROUTES).find
-    for path in re.findall(r'href="((?!assets|data)[^"]*)"', TEXT):
+    for path in re.findall(r'href="((?!assets|data|#)[^"]*)"', TEXT):
         assert find("GET", f"/{path}".encode())
     written = source()
     assert find("GET", b"/v1/rankings")

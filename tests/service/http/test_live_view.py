@@ -23,6 +23,7 @@ from toplist.service.http.handlers import BASELINE_BYTES
 from toplist.service.http.history import Curve
 from toplist.service.http.live_view import LiveParts
 from toplist.service.http.routing import HttpRequest
+from toplist.service.store.protocol import EventRow
 from toplist.service.wire import Event, RankingView
 
 LIVE = "/v1/rankings/front-page/live"
@@ -226,7 +227,7 @@ def event(kind: str, body: Any, impression: str | None = None) -> Event:
 
 
 def test_shares_are_of_the_recent_lists() -> None:
-    activity = Activity("", seq=TAIL + 7)
+    activity = Activity(TAIL + 7)
     assert activity.seq == 7
     for _ in range(RECENT_LISTS):
         activity.add(event("list", {"items": ["a", 7]}, "x"))
@@ -240,8 +241,9 @@ def test_shares_are_of_the_recent_lists() -> None:
 def test_changes_are_kept_in_words_and_not_as_large_events() -> None:
     curve = Curve()
     features = [0.5] * 1000
-    curve.add(event("items", {"put": [{"id": f"item-{n}", "features": features} for n in range(100)], "by": "boss"}))
-    curve.add(event("pool", {}))
+    put = {"put": [{"id": f"item-{n}", "features": features} for n in range(100)], "by": "boss"}
+    curve.add(EventRow(1, 0, 1, 0, "items", None, msgspec.json.encode(put)))
+    curve.add(EventRow(2, 0, 1, 0, "pool", None, b"{}"))
     (change,) = curve.changes
     assert (change.detail, change.by) == ("put item-0, item-1, item-2 and 97 more", "boss")
     assert len(msgspec.json.encode(change)) < 300

@@ -28,7 +28,7 @@ from running import (
 from toplist import InvalidInput, Ranker
 from toplist.core.beliefs import array_bytes
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
-from toplist.service.live import change_policy, learners, quarantine
+from toplist.service.live import change_policy, learner_load, learners, quarantine
 from toplist.service.log import replay, training
 from toplist.service.log.events import RankingEvent, decode_outcome
 from toplist.service.log.settings import LearnerSettings, settings_problem
@@ -359,7 +359,7 @@ def test_a_learner_that_cannot_be_loaded_is_in_nobody_elses_way(
 
             await shown(service)
             memory = service.transactions.loaded_state
-            monkeypatch.setattr(learners, "replay_from_start", impossible)
+            monkeypatch.setattr(learner_load, "replay_from_start", impossible)
             with pytest.raises(Conflict, match="cannot be"):
                 await shown(service, segment="k")
             assert await service.retention.forget_old() == 0

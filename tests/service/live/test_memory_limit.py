@@ -19,7 +19,7 @@ from running import at_work, check, events, front, ranking_of, read, run, shown,
 
 from toplist.ranker import LoggedRanker
 from toplist.service.errors import Refused
-from toplist.service.live import change_policy, learners, queries, state
+from toplist.service.live import change_policy, learner_load, learners, queries, state
 from toplist.service.live.learners import WORTH_A_SNAPSHOT
 from toplist.service.live.service import Service
 from toplist.service.live.work_memory import WorkMemory
@@ -190,7 +190,7 @@ def test_a_new_policy_trains_as_many_learners_as_find_room_and_the_others_when_t
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(change_policy, "TRAINED_PART", 1 << 30)  # room for one
-    monkeypatch.setattr(learners, "MANY_EVENTS", 10)  # then they are trained in another thread
+    monkeypatch.setattr(learner_load, "MANY_EVENTS", 10)  # then they are trained in another thread
 
     async def play() -> dict[tuple[str, str | None], bytes]:
         async with at_work(tmp_path / "db") as service:

@@ -27,7 +27,7 @@ from running import (
 
 from toplist.cli import Exit, main
 from toplist.service.errors import NotFound, StoreUnavailable
-from toplist.service.live import retention, transaction
+from toplist.service.live import learners, retention
 from toplist.service.live.service import Service
 from toplist.service.log import training
 from toplist.service.store.migrations import SCRIPTS, migrate
@@ -76,7 +76,7 @@ def test_everything_of_a_deleted_ranking_goes_in_small_parts_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retention, "PURGED_AT_ONCE", 20)
-    monkeypatch.setattr(transaction, "WORTH_A_SNAPSHOT", 1)
+    monkeypatch.setattr(learners, "WORTH_A_SNAPSHOT", 1)
     clock = Clock()
 
     async def play() -> None:

@@ -31,6 +31,7 @@ from running import (
 )
 from running import told as tell
 
+from toplist.service.live import learner_load
 from toplist.service.live import learners as learners_module
 from toplist.service.live.service import Service
 from toplist.service.log import replay as replay_module
@@ -268,7 +269,7 @@ def test_many_changes_of_items_are_replayed_in_another_thread(tmp_path: Path, mo
         await service.start()
         await front(service)
         waiting = [await shown(service, segment=segment) for segment in "ab"]
-        for number in range(learners_module.MANY_CHANGES):
+        for number in range(learner_load.MANY_CHANGES):
             await service.items.put("front", [Item(id=f"item-{number % 4}", hidden=number // 4 % 2 == 0)])
         await service.items.remove("front", ["item-7"])
         await killed(service)

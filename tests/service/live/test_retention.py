@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from running import (
     front,
     items,
     learned,
+    ranking_of,
     read,
     rebuilt,
     run,
@@ -364,13 +366,13 @@ def test_history_reads_each_event_of_the_log_once_also_those_of_others(
             for _ in range(200):
                 await service.lists.make("side", ListRequest())
             ranges: list[tuple[int, int]] = []
-            inner = TableReader.events
+            inner = TableReader.events_of_kinds
 
-            def noted(reader: TableReader, ranking: int, after: int, until: int) -> Any:
+            def noted(reader: TableReader, kinds: Sequence[str], after: int, until: int) -> Any:
                 ranges.append((after, until))
-                return inner(reader, ranking, after, until)
+                return inner(reader, kinds, after, until)
 
-            monkeypatch.setattr(TableReader, "events", noted)
+            monkeypatch.setattr(TableReader, "events_of_kinds", noted)
             histories = Histories(service)
             first = await histories.of("front")
             assert (first.lists, first.complete) == (15, False)
@@ -380,11 +382,15 @@ def test_history_reads_each_event_of_the_log_once_also_those_of_others(
             await told(service, await shown(service), 1, final=True)
             assert (await histories.of("front")).lists == 16
             assert len(ranges) <= 2  # only what is new
+            ranges.clear()
             await histories.of("side")
+            assert ranges == []  # one pass over the log is for all rankings
+            old = ranking_of(service).id
+            assert histories.curve(old).lists == 16
             await service.rankings.delete("front")
             await service.rankings.create(RankingSpec(name="new", positions=1))
             assert (await histories.of("new")).lists == 0
-            assert histories.names == {"side", "new"}
+            assert histories.curve(old).lists == 0  # it is dropped
 
     run(play())
 

@@ -106,8 +106,8 @@ def test_an_export_has_both(tmp_path: Path) -> None:
 
     run(play())
     with closing(reader_of(tmp_path / "db")) as reader:
-        write_events(events_of_store(reader), tmp_path / "events.ndjson")
-        write_events(events_of_store(reader), tmp_path / "events.parquet")
+        write_events(events_of_store([reader]), tmp_path / "events.ndjson")
+        write_events(events_of_store([reader]), tmp_path / "events.parquet")
     lines = [json.loads(line) for line in (tmp_path / "events.ndjson").read_text().splitlines()]
     bodies = {line["kind"]: line["body"] for line in lines}
     assert [put["id"] for put in bodies["items"]["put"]] == [1, "1", 2, "2"]

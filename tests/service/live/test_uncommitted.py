@@ -18,7 +18,7 @@ from toplist.service.config import Settings
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.http.app import make_app
 from toplist.service.http.logs import Log
-from toplist.service.live import learners
+from toplist.service.live import learner_load
 from toplist.service.live.service import Service
 from toplist.service.log import replay
 from toplist.service.store.migrations import SCRIPTS, migrate
@@ -262,7 +262,7 @@ def test_a_policy_is_not_trained_again_while_what_it_learned_is_not_committed(
                 begun.append(given)
                 return from_start(*given)
 
-            monkeypatch.setattr(learners, "replay_from_start", noted)
+            monkeypatch.setattr(learner_load, "replay_from_start", noted)
             inner = service.rankings.policy_change.train
 
             async def trained(*given: Any) -> Any:

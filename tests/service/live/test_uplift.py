@@ -29,6 +29,7 @@ from running import (
 from toplist.service.errors import Conflict
 from toplist.service.live import rankings, retention, uplift_sums
 from toplist.service.live.service import Service
+from toplist.service.store.protocol import FIRST_TALLY
 from toplist.service.wire import RankingChange, StopIf, Uplift
 
 DAY = 86_400.0
@@ -65,7 +66,7 @@ async def visits(
 
 
 async def counted_by_hand(
-    service: Service, segment: str | None = None, day: str | None = None
+    service: Service, segment: str | None = None, day: str | None = None, after: int = 0
 ) -> dict[str, Counter[str]]:
     """The same counts, from the exported log."""
     lists: dict[int, tuple[str, Any]] = {}
@@ -73,7 +74,7 @@ async def counted_by_hand(
     seen: set[tuple[str, Any]] = set()
     for event in await events(service):
         body = json.loads(bytes(event.body))
-        if event.kind == "list" and "group" in body:
+        if event.kind == "list" and "group" in body and event.seq > after:
             lists[event.seq] = body["group"], body.get("visitor", event.seq)
         elif event.kind == "learned" and body["list"] in lists:
             group, visitor = lists[body["list"]]
@@ -357,6 +358,49 @@ def test_a_deleted_segment_and_a_deleted_ranking_leave_no_sums(tmp_path: Path, m
             with closing(reader_of(tmp_path / "db")) as reader:
                 assert [row for kept in range(id, id + 3) for row in reader.all_tallies(id, kept)] == []
         assert damage(tmp_path / "db") == []
+
+    run(play())
+
+
+def test_sums_of_an_earlier_measuring_are_deleted_in_small_parts_also_after_a_kill(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention, "PURGED_AT_ONCE", 10)
+
+    def kept(id: int) -> Counter[bool]:
+        """How many sums are of the first measuring, and how many of the second."""
+        with closing(reader_of(tmp_path / "db")) as reader:
+            return Counter(measured > id for _, measured in reader.tally_places(id, FIRST_TALLY, 10_000))
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service, holdout=0.5)
+            for n in range(45):
+                await told(service, await shown(service, visitor=f"v{n}"), 1, final=True)
+            id = ranking_of(service).id
+            assert kept(id) == {False: 47}  # one per visitor, that of the day, and that of all
+            await service.rankings.change("front", RankingChange(holdout=0.4))
+            assert kept(id) == {False: 47}  # the change waits for none of them
+            for n in range(20):
+                await told(service, await shown(service, visitor=f"v{n}"), 1, final=True)
+            assert await service.retention.purge_deleted()
+            assert 37 <= kept(id)[False] < 47
+            await killed(service)
+        async with at_work(tmp_path / "db") as service:  # it goes on after a kill
+            before = kept(id)
+            parts = 0
+            while await service.retention.purge_deleted():
+                now = kept(id)
+                assert before[False] - now[False] <= 10
+                before, parts = now, parts + 1
+            assert parts >= 6
+            assert kept(id) == {True: 22}
+            same(await service.uplift.uplift("front"), await counted_since(service))
+        assert damage(tmp_path / "db") == []
+        assert check(tmp_path / "db") == []
+
+    async def counted_since(service: Service) -> dict[str, Counter[str]]:
+        return await counted_by_hand(service, after=ranking_of(service).settings.measured)
 
     run(play())
 

@@ -43,7 +43,7 @@ def test_the_log_of_an_exploring_ranking_says_what_a_fixed_list_would_have_earne
     for suffix in (".ndjson", ".parquet"):
         path = tmp_path / f"events{suffix}"
         with closing(SQLiteReader(tmp_path / "db")) as reader:
-            write_events(events_of_store(reader, "front"), path)
+            write_events(events_of_store([reader], "front"), path)
         log = toplist.logs.read_log(path)
         assert len(log) == LISTS
         assert log.propensity is not None

@@ -146,8 +146,8 @@ class Attacker:
                 task = asyncio.create_task(self._step(attack))
                 running.add(task)
                 task.add_done_callback(running.discard)
-            else:
-                await asyncio.sleep(0)
+            else:  # without spinning, which would take the processor from others
+                await asyncio.wait(running, timeout=begun + seconds - now, return_when=asyncio.FIRST_COMPLETED)
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)

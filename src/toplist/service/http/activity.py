@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
 
 from toplist.core.item_id import ItemId
-from toplist.service.store.protocol import LIST
+from toplist.service.store.protocol import ITEMS, LIST, RANKING, STOPPED
 from toplist.service.wire import Event, LiveEvent
 
 RECENT_LISTS = 1000  # of which shares by position are taken
 SHARED_POSITIONS = 20  # that have shares, the first ones
+TREND_PARTS = 10  # of these lists
 EVENTS = 40  # that are kept
 TAIL, NEXT = 4000, 400  # events of the log that are read at first, and then with each look; others are skipped
+OF_ALL_SEGMENTS = (RANKING, ITEMS, STOPPED)  # kinds of events
 NAMED = 3  # items that a text names
 
 
 class Activity:
-    """The recent lists, events and changes of one ranking."""
+    """The recent lists, events and changes of one ranking, or of one of its segments."""
 
-    def __init__(self, created: str, seq: int) -> None:
-        self.created = created  # tells a ranking from a deleted one of the same name
+    def __init__(self, seq: int, segment: str | None = None) -> None:
         self.seq = max(0, seq - TAIL)  # of the last event read
         self.events: deque[LiveEvent] = deque(maxlen=EVENTS)
+        self._segment = segment
         self._lists: deque[list[ItemId]] = deque()
+        self._impressions: deque[str | None] = deque(maxlen=RECENT_LISTS)
         self._counts: Counter[tuple[ItemId, int]] = Counter()
 
     @property
@@ -35,19 +39,35 @@ class Activity:
 
     def add(self, event: Event) -> None:
         """Add the next event of the log."""
+        if self._segment not in (None, event.segment) and event.kind not in OF_ALL_SEGMENTS:
+            return
         if event.kind == LIST:
-            self._add_list(decoded(event)["items"][:SHARED_POSITIONS])
-        if (said := live_event(event)) is not None:
+            self._add_list(decoded(event.body)["items"][:SHARED_POSITIONS])
+            self._impressions.append(event.impression)
+        if (said := live_event(event.kind, event.at, event.body, event.impression)) is not None:
             self.events.append(said)
 
     def skip_to(self, last: int) -> None:
         """Skip to the last `NEXT` events if there are more."""
         self.seq = max(self.seq, last - NEXT)
 
+    def has_list(self, impression: str) -> bool:
+        """Whether a list is one of the recent ones."""
+        return impression in self._impressions
+
     def shares(self, item: ItemId, positions: int) -> list[float]:
         """The share of the recent lists that showed an item at each position."""
         lists = max(1, len(self._lists))
         return [round(self._counts[item, position] / lists, 4) for position in range(positions)]
+
+    def trends(self, items: Collection[ItemId]) -> dict[ItemId, list[float]]:
+        """The share of lists that showed each item, in successive parts of the recent lists, the latest last."""
+        lists = list(self._lists)
+        size = -(-len(lists) // TREND_PARTS) or 1
+        parts = [lists[begin : begin + size] for begin in range(0, len(lists), size)]
+        counts = [Counter(item for shown in part for item in shown) for part in parts]
+        return {item: [round(shown[item] / len(part), 3) for shown, part in zip(counts, parts, strict=True)]
+                for item in items}  # fmt: skip
 
     def _add_list(self, items: list[ItemId]) -> None:
         self._lists.append(items)
@@ -60,23 +80,26 @@ class Activity:
                     del self._counts[item, position]
 
 
-def decoded(event: Event) -> Any:
+def decoded(raw: Any) -> Any:
     """The body of an event."""
-    return msgspec.json.decode(event.body) if isinstance(event.body, msgspec.Raw) else event.body
+    return msgspec.json.decode(raw) if isinstance(raw, msgspec.Raw | bytes) else raw
 
 
-def live_event(event: Event) -> LiveEvent | None:
-    """An event as it is shown; None if it is not."""
-    body = decoded(event)
-    said = event_text(event.kind, body)
+def live_event(
+    kind: str, at: str, raw: Any, impression: str | None = None, before: dict[str, Any] | None = None
+) -> LiveEvent | None:
+    """An event as it is shown, a change of settings with those from `before`; None if it is not shown."""
+    body = decoded(raw)
+    said = event_text(kind, body, before)
     if said is None:
         return None
-    by = body.get("by", "")
-    return LiveEvent(at=event.at, kind=event.kind, detail=said, impression=event.impression, by=by)
+    return LiveEvent(at=at, kind=kind, detail=said, impression=impression, by=body.get("by", ""))
 
 
-def event_text(kind: str, body: Any) -> str | None:
+def event_text(kind: str, body: Any, before: dict[str, Any] | None = None) -> str | None:
     """An event in words; None for a report, whose outcome is known elsewhere, and for what nobody looks for.
+
+    `before` are the settings until then, if they are known.
 
     >>> event_text("learned", {"merged": {"clicks": [1, 3]}, "reason": "final"})
     'clicks at 1, 3, by a final report'
@@ -90,7 +113,7 @@ def event_text(kind: str, body: Any) -> str | None:
         case "dropped":
             return "dropped, as it was not shown in time"
         case "ranking":
-            return _ranking_text(body)
+            return _ranking_text(body, before)
         case "items":
             put, removed = body.get("put", []), body.get("removed", [])
             texts = [f"put {_named(_ids(put))}"] if put else []
@@ -119,13 +142,31 @@ def clicks_text(clicks: list[int]) -> str:
     return f"{'clicks' if len(clicks) > 1 else 'a click'} at {', '.join(map(str, clicks))}"
 
 
-def _ranking_text(body: Any) -> str:
+def _ranking_text(body: Any, before: dict[str, Any] | None) -> str:
     if body.get("deleted"):
         return "the ranking was deleted"
     spec = body.get("spec", {})
+    if before:
+        changed = [name for name in spec if spec[name] != before.get(name)]
+        return "; ".join(f"{name}: {_setting(before.get(name))} to {_setting(spec[name])}" for name in changed) or (
+            "settings: unchanged"
+        )
     parts = [str(spec["policy"])] if "policy" in spec else []
     parts += [f"{spec['positions']} positions"] if "positions" in spec else []
     return f"settings: {', '.join(parts) or 'changed'}"
+
+
+def _setting(value: Any) -> str:
+    """The value of a setting, in short.
+
+    >>> _setting(0.1), _setting(None), _setting(["tea", "milk"]), _setting({"1": "tea"})
+    ('0.1', 'none', '2 items', '1: tea')
+    """
+    if isinstance(value, list):
+        return f"{len(value)} items"
+    if isinstance(value, dict):
+        return _named([f"{name}: {each}" for name, each in value.items()]) or "none"
+    return "none" if value is None else str(value)
 
 
 def _ids(put: list[Any]) -> list[Any]:

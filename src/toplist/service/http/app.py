@@ -135,6 +135,25 @@ class App:
 
         What it holds of the request and the response is freed when it returns, before their memory is given back.
         """
+        route, found, key = self._admit(exchange, scope)
+        path = route.path(*found) if found else ()
+        query = route.parse_query(scope["query_string"])
+        if key is not None and key.rankings is not None:
+            await self._check_ranking(self.handlers, key, route, path)
+        body: Any = None
+        if route.decode is not None:
+            body, exchange.held = await self._bodies.read(
+                route, route.decode, exchange.headers, receive, exchange.caller, COMPLETE in scope
+            )
+        request = HttpRequest(path, query, body, "" if key is None else key.name, key)
+        response = await self._handle(exchange, self.handlers, route, request)
+        if isinstance(response, StreamResponse):
+            await self._stream(exchange, response, receive, send)
+            return None
+        return self._encoded(exchange, route, response)
+
+    def _admit(self, exchange: Exchange, scope: AsgiScope) -> tuple[CompiledRoute, list[str], KnownKey | None]:
+        """The route of a request, its raw parameters, and the key by which it is admitted."""
         route, found = self._find_route(exchange, scope)
         if route.for_browsers:
             self._check_origin(exchange, route, scope)
@@ -142,25 +161,7 @@ class App:
         if key is not None:
             self._metrics.requests_by_key[key.name] += 1
         check_accept(exchange.headers.get(b"accept"), route.media)
-        path = route.path(*found) if found else ()
-        query = route.parse_query(scope["query_string"])
-        if key is not None and key.rankings is not None:
-            await self._check_ranking(key, route, path)
-        body: Any = None
-        if route.decode is not None:
-            body, exchange.held = await self._bodies.read(
-                route, route.decode, exchange.headers, receive, exchange.caller, COMPLETE in scope
-            )
-        request = HttpRequest(path, query, body, "" if key is None else key.name, key)
-        response = await self._handle(exchange, route, request)
-        exchange.status = route.status
-        if route.is_change:  # only now is it sure that the name is that of a ranking, and no secret
-            ranking: str = path[0] if body is None or path else body.name
-            self._log.change(exchange.request_id, route.route.name, ranking, exchange.caller)
-        if isinstance(response, StreamResponse):
-            await self._stream(exchange, response, receive, send)
-            return None
-        return self._encoded(exchange, route, response)
+        return route, found, key
 
     def _find_route(self, exchange: Exchange, scope: AsgiScope) -> tuple[CompiledRoute, list[str]]:
         """The route of a request, which counts in `working` if the route is limited, and its raw parameters."""
@@ -173,7 +174,7 @@ class App:
         exchange.label, exchange.for_visitors = route.label, route.for_visitors
         if route.limited:  # health and metrics are answered, above all under load
             if self._metrics.working >= self._max_in_flight:
-                raise _busy(self._max_in_flight)
+                raise busy(self._max_in_flight)
             exchange.works = True
             self._metrics.working += 1
         return route, found
@@ -186,18 +187,25 @@ class App:
             exchange.admission.admit(route, exchange.headers, scope)  # the limits also apply to other origins
             raise
 
-    async def _handle(self, exchange: Exchange, route: CompiledRoute, request: HttpRequest) -> Response:
+    async def _handle(
+        self, exchange: Exchange, handlers: Handlers, route: CompiledRoute, request: HttpRequest
+    ) -> Response:
         """Call the handler, with the memory for its response."""
         try:
             if route.reply_size is not None:
-                exchange.held = await self._bodies.hold_reply(route.reply_size(self.handlers, request))
-            return await route.handler(self.handlers, request)
+                exchange.held = await self._bodies.hold_reply(route.reply_size(handlers, request))
+            response = await route.handler(handlers, request)
         except (HttpProblem, Refused) as refused:
-            await self.handlers.service.settle()  # the reason for the refusal may not be committed yet
+            await handlers.service.settle()  # the reason for the refusal may not be committed yet
             key = request.key
             if isinstance(refused, UnknownRanking) and key is not None and key.rankings is not None:
                 raise NotFound(f"There is no ranking {refused.name!r}.") from None  # suggests no other
             raise
+        exchange.status = route.status
+        if route.is_change:  # only now is it sure that the name is that of a ranking, and no secret
+            ranking: str = request.path[0] if request.body is None or request.path else request.body.name
+            self._log.change(exchange.request_id, route.route.name, ranking, exchange.caller)
+        return response
 
     async def _stream(self, exchange: Exchange, response: StreamResponse, receive: Receive, send: Send) -> None:
         """Send a long response, which takes as long as its reader does."""
@@ -268,12 +276,14 @@ class App:
         """Log how many connections were refused since the start, by the limit that they broke."""
         self._log.event("connections refused", counts=counts)
 
-    async def _check_ranking(self, key: KnownKey, route: CompiledRoute, path: tuple[Any, ...]) -> None:
+    async def _check_ranking(
+        self, handlers: Handlers, key: KnownKey, route: CompiledRoute, path: tuple[Any, ...]
+    ) -> None:
         """Raise a problem if a request concerns a ranking that its key is not for."""
         if route.names[:1] == ["name"]:
             key.check_ranking(path[0])
         elif route.names == ["impression"]:
-            ranking = await self.handlers.service.queries.ranking_of(path[0])
+            ranking = await handlers.service.queries.ranking_of(path[0])
             if ranking is not None:  # else the request has no effect
                 key.check_ranking(ranking)
         elif not route.route.checks_rankings:
@@ -310,10 +320,15 @@ class App:
 
 def make_app(service: Service, settings: Settings, log: Log | None = None) -> App:
     """The application in front of a service, which the caller starts and stops."""
-    description = openapi.document_json(with_keys=bool(settings.keys))
     log = log or Log(settings.logs.requests)
+    return App(make_handlers(service, settings, log), log)
+
+
+def make_handlers(service: Service, settings: Settings, log: Log) -> Handlers:
+    """The handlers in front of a service."""
+    description = openapi.document_json(with_keys=bool(settings.keys))
     connections = ConnectionLimits(settings.limits, TrustedProxies(settings.proxies))
-    return App(Handlers(service, settings, Metrics(service, connections, log), description), log)
+    return Handlers(service, settings, Metrics(service, connections, log), description)
 
 
 def make_health_app(app: App, log: Log) -> App:
@@ -321,7 +336,8 @@ def make_health_app(app: App, log: Log) -> App:
     return App(app.handlers, log, [route for route in ROUTES if not route.limited], any_host=True)
 
 
-def _busy(limit: int) -> HttpProblem:
+def busy(limit: int) -> HttpProblem:
+    """The problem where too many requests are in flight."""
     return HttpProblem(
         "busy", f"{limit} requests are in flight, the limit; try again soon.", headers={"retry-after": "1"}
     )

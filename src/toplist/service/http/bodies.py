@@ -124,12 +124,10 @@ class Bodies:
         if size > SMALL_BODY:
             held = await self._hold(raw)
         try:
-            return decode(raw), held
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-            try:
-                raise problems.undecodable(error, raw, decode) from None
-            finally:
-                self.memory.give_back(held)
+            return decode_body(raw, decode), held
+        except HttpProblem:
+            self.memory.give_back(held)
+            raise
 
     async def hold_reply(self, size: int) -> int:
         """Wait for the memory of a reply that is not encoded yet, and take it."""
@@ -157,6 +155,14 @@ class Bodies:
             raise HttpProblem("too-large", detail)
         await self.memory.take(size)
         return size
+
+
+def decode_body(raw: bytes, decode: Callable[[bytes], Any]) -> Any:
+    """The decoded body of a request, or the problem with it."""
+    try:
+        return decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise problems.undecodable(error, raw, decode) from None
 
 
 class _Chunks:

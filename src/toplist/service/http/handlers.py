@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import Any
 from urllib.parse import quote
 
@@ -22,6 +24,7 @@ from toplist.service.http.history import Histories
 from toplist.service.http.impression_tokens import ImpressionTokens
 from toplist.service.http.live_view import EVENT_STREAM, LiveParts, LiveViews
 from toplist.service.http.metrics import Metrics
+from toplist.service.http.overview import Overviews
 from toplist.service.http.page import load_page
 from toplist.service.http.problems import HttpProblem
 from toplist.service.http.rate_limit import TokenBuckets
@@ -36,15 +39,21 @@ from toplist.service.http.routing import (
     StreamResponse,
 )
 from toplist.service.http.segment_hash import SegmentHash
+from toplist.service.http.simulation_stream import SimulationParts
 from toplist.service.live.ranking import TOO_LARGE
 from toplist.service.live.service import Service
+from toplist.service.playground.plan import choices_of, plan_of
+from toplist.service.playground.playground import Playground
 from toplist.service.wire import (
+    ClusterView,
     Health,
     Item,
     KeysPage,
     ListReply,
     ListRequest,
+    Overview,
     Rankings,
+    RankingView,
     Removed,
     Report,
     SegmentsPage,
@@ -63,13 +72,25 @@ class Handlers:
         self.service, self.settings, self.metrics = service, settings, metrics
         self.histories = Histories(service)
         self.views = LiveViews(service, self.histories, metrics)
+        self.overviews = Overviews(service, self.histories)
         self.segment_hash = SegmentHash(settings.segment_secret)
         self.tokens = ImpressionTokens(token_secrets(settings.browser))
         self.impression_rates = TokenBuckets(settings.browser.impression_rate, settings.browser.impression_burst)
         self.description = description
         self.assets = Assets()
-        self.page_html, self.page_headers = load_page(self.assets)
+        self.page_html, self.page_headers = load_page(self.assets, "page.html")
+        self.playground_html, _ = load_page(self.assets, "playground.html")
+        self.playground = Playground(settings.playground)
         self.stopping = False
+        self.cluster_view: Callable[[], ClusterView] | None = None  # where it is a server among others
+
+    def of_partition(self, service: Service) -> Handlers:
+        """The same handlers in front of the service of one partition."""
+        made = copy(self)
+        made.service, made.histories = service, Histories(service)
+        made.views = LiveViews(service, made.histories, self.metrics)
+        made.overviews = Overviews(service, made.histories)
+        return made
 
     def reload(self, settings: Settings) -> None:
         """Take the secrets and limits of reports from browsers from new settings."""
@@ -265,7 +286,21 @@ class Handlers:
         """GET /v1/rankings/{name}/live."""
         name, query = request.path[0], request.query
         is_limited = request.key is not None and request.key.rankings is not None
-        parts = LiveParts(lambda: self.views.state(name, query.items, is_limited), query.updates, lambda: self.stopping)
+        hidden = self.segment_hash.hidden(query)
+
+        async def state() -> RankingView:
+            return self.segment_hash.shown(await self.views.state(name, hidden, is_limited), query)
+
+        return await self._stream(state, query.updates)
+
+    async def live_overview(self, request: HttpRequest) -> Response:
+        """GET /v1/live: the rankings that the key is for."""
+        query, by = request.query, request.by
+        allowed = None if request.key is None else request.key.rankings
+        return await self._stream(lambda: self.overviews.state(query, allowed, by), query.updates)
+
+    async def _stream(self, state: Callable[[], Awaitable[RankingView | Overview]], updates: int) -> Response:
+        parts = LiveParts(state, updates, lambda: self.stopping)
         await parts.read_first()
         return StreamResponse(parts, EVENT_STREAM)
 
@@ -296,6 +331,12 @@ class Handlers:
         await lines.read_first()  # an error of it becomes a proper response
         return StreamResponse(lines, NDJSON)
 
+    async def cluster(self, request: HttpRequest) -> Response:
+        """GET /v1/cluster: empty where this server is alone."""
+        if self.cluster_view is None:
+            return ClusterView(age=0.0, servers=[], partitions=[])
+        return self.cluster_view()
+
     async def health(self, request: HttpRequest) -> Response:
         """GET /healthz: the process answers."""
         return Health(status="ok", version=__version__)
@@ -324,6 +365,22 @@ class Handlers:
     async def show_page(self, request: HttpRequest) -> Response:
         """GET /."""
         return RawResponse(self.page_html, HTML, headers=self.page_headers)
+
+    async def show_playground(self, request: HttpRequest) -> Response:
+        """GET /playground."""
+        return RawResponse(self.playground_html, HTML, headers=self.page_headers)
+
+    async def playground_choices(self, request: HttpRequest) -> Response:
+        """GET /v1/playground."""
+        self.playground.check_enabled()
+        return await asyncio.to_thread(choices_of, self.settings.playground)
+
+    async def simulate(self, request: HttpRequest) -> Response:
+        """POST /v1/playground/simulations."""
+        self.playground.check_enabled()
+        plan = await asyncio.to_thread(plan_of, request.body)
+        parts = SimulationParts(self.playground.begin(plan, request.body.model_text), lambda: self.stopping)
+        return StreamResponse(parts, EVENT_STREAM, parts.end)
 
 
 def item_parameter(name: str, text: str) -> ItemId:

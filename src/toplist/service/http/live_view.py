@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from time import monotonic
+from typing import NamedTuple
 
 import msgspec
 
+from toplist.core.item_id import ItemId
+from toplist.ranker.estimate_rows import EstimateRows
 from toplist.service.errors import NotFound, Refused, StoreUnavailable, TooManyReads
 from toplist.service.http.activity import EVENTS, SHARED_POSITIONS, Activity
 from toplist.service.http.history import Histories
 from toplist.service.http.metrics import Metrics
+from toplist.service.live.queries import LearnerStanding
 from toplist.service.live.service import Service
-from toplist.service.wire import Estimate, LiveEvent, LiveItem, Ranking, RankingView
+from toplist.service.wire import (
+    DetectedChange,
+    FeatureWeight,
+    LiveEvent,
+    LiveItem,
+    LiveQuery,
+    Overview,
+    RankingView,
+)
 
 EVENT_STREAM = "text/event-stream; charset=utf-8"
 EVERY = 2.0  # seconds between two states
@@ -21,74 +35,131 @@ SHARED = 1.0  # seconds for which a state is that of all who look
 STEP = 0.2  # seconds after which a stopping service is noticed
 ALIVE = 10.0  # seconds without a change after which a comment shows that the connection works
 LONGEST = 900.0  # seconds of a stream; who follows on asks again, with a key that is still valid
-MOST_ITEMS = 200
+KEPT_VIEWS = 20  # of rankings and segments that were looked at last
+MOST_UNKNOWN = 10_000  # items that are shown before there are estimates
+MOST_WEIGHTS, MOST_NAMED, MOST_DETECTED = 100, 3, 60
+NO_NUMBERS = (None, None, None, None, None)
+Z = 1.959964  # of a 95% interval
 PAGES_AT_ONCE = 50  # of the log
+_STATE = b"event: state\ndata: "
 _END = b"event: end\ndata: {}\n\n"
 _COMMENT = b": alive\n\n"
 
+ViewKey = tuple[int, str | None]  # id of the ranking, and segment
+
+
+class ViewBase(NamedTuple):
+    """What all who look at a ranking or a segment share."""
+
+    made: float
+    view: RankingView  # without items
+    rows: EstimateRows | list[ItemId]  # the order; before the first list, the items
+    activity: Activity
+
 
 class LiveViews:
-    """The current states of rankings; each is made once a second at most, however many look."""
+    """The current states of rankings and segments; each is made once a second at most, however many look."""
 
     def __init__(self, service: Service, histories: Histories, metrics: Metrics) -> None:
         self._service, self._histories, self._metrics = service, histories, metrics
-        self._activities: dict[str, Activity] = {}
-        self._made: dict[str, tuple[float, RankingView]] = {}
-        self._making: dict[str, asyncio.Task[RankingView]] = {}
+        self._activities: dict[ViewKey, Activity] = {}
+        self._made: OrderedDict[ViewKey, ViewBase] = OrderedDict()
+        self._making: dict[ViewKey, asyncio.Task[ViewBase]] = {}
 
-    async def state(self, name: str, items: int, is_limited: bool) -> RankingView:
-        """A ranking with its first items; a key that is for some rankings alone sees nothing of the others."""
-        made = self._made.get(name)
-        if made is None or monotonic() > made[0] + SHARED:
-            task = self._making.get(name)
+    async def state(self, name: str, query: LiveQuery, is_limited: bool) -> RankingView:
+        """A ranking with a part of its order; a key that is for some rankings alone sees nothing of the others."""
+        await self._service.queries.ranking(name)
+        key = self._service.queries.ranking_id(name), query.segment
+        base = self._made.get(key)
+        if base is None or monotonic() > base.made + SHARED:
+            task = self._making.get(key)
             if task is None:
-                task = self._making[name] = asyncio.create_task(self._make(name))
-                task.add_done_callback(lambda _: self._making.pop(name, None))
-            state = await asyncio.shield(task)
-        else:
-            state = made[1]
-        changed = {"items": state.items[:items]}
-        return msgspec.structs.replace(state, **changed, **({"reports": None, "requests": None} if is_limited else {}))
+                task = self._making[key] = asyncio.create_task(self._make(name, key))
+                task.add_done_callback(lambda _: self._making.pop(key, None))
+            base = await asyncio.shield(task)
+        found, items = await self._items(base, query)
+        limited = {"reports": None, "requests": None} if is_limited else {}
+        return msgspec.structs.replace(base.view, found=found, items=items, **limited)
 
-    async def _make(self, name: str) -> RankingView:
-        queries = self._service.queries
+    async def _make(self, name: str, key: ViewKey) -> ViewBase:
+        queries, (id, segment) = self._service.queries, key
         ranking = await queries.ranking(name)
-        history = await self._histories.of(name)
-        activity = await self._activity(ranking)
+        history = await self._histories.of(name, segment=segment)
+        curve = self._histories.curve(id, segment)
+        activity = await self._activity(name, key)
+        rows: EstimateRows | list[ItemId]
+        learned, weights, detected = 0, [], []
         try:
-            estimates = await queries.estimates(name, None, MOST_ITEMS)
-            rows, learned = estimates.items, estimates.learned
+            standing = await queries.standing(name, segment)
+            learned, rows = standing.learned, standing.rows
+            weights = await self._weights(name, standing)
+            detected = [
+                DetectedChange(at=curve.time_before(learned - until), item=item, mean=mean)
+                for until, item, mean in standing.changes[-MOST_DETECTED:]
+            ]
         except Refused:  # no list was made yet, or estimates are of a visitor
-            rows, learned = [_unknown(item.id) for item in await queries.items(name, None, MOST_ITEMS)], 0
-        positions = min(ranking.positions, SHARED_POSITIONS)
-        state = RankingView(
+            rows = [item.id for item in await queries.items(name, None, MOST_UNKNOWN)]
+        view = RankingView(
             ranking=msgspec.structs.replace(ranking, baseline=None),  # it may be long, and nobody looks at it here
+            segment=segment,
             history=history,
             learned=learned,
-            items=[
-                LiveItem(**msgspec.structs.asdict(row), shares=activity.shares(row.item, positions)) for row in rows
-            ],
+            found=0,
+            items=[],
             recent=activity.recent,
-            events=await self._events(name, activity),
-            changes=list(self._histories.curve(name).changes),
+            events=await self._events(name, segment, activity),
+            changes=list(curve.changes),
+            weights=weights,
+            detected=detected,
             reports=dict(self._metrics.reports),
             requests=dict(self._metrics.requests_by_key),
         )
-        self._made[name] = monotonic(), state
-        for gone in set(self._made) - self._histories.names:
-            self._made.pop(gone, None)
-            self._activities.pop(gone, None)
-        return state
+        base = self._made[key] = ViewBase(monotonic(), view, rows, activity)
+        self._made.move_to_end(key)
+        while len(self._made) > KEPT_VIEWS:
+            self._activities.pop(self._made.popitem(last=False)[0], None)
+        return base
 
-    async def _activity(self, ranking: Ranking) -> Activity:
+    async def _items(self, base: ViewBase, query: LiveQuery) -> tuple[int, list[LiveItem]]:
+        """The part of the order that somebody looks at, and how many items fit the search."""
+        begin, count, search = query.offset, query.items, query.search
+        if isinstance(base.rows, list):
+            wanted = search.casefold()
+            fitting = [(n, item) for n, item in enumerate(base.rows, 1) if wanted in str(item).casefold()]
+            found, chosen = len(fitting), [(*row, *NO_NUMBERS) for row in fitting[begin : begin + count]]
+        else:
+            found, chosen = await asyncio.to_thread(base.rows.window, begin, count, search)
+        items = [row[1] for row in chosen]
+        ranking, activity = base.view.ranking, base.activity
+        hidden, trends = self._service.queries.hidden_items(ranking.name, items), activity.trends(items)
+        positions = min(ranking.positions, SHARED_POSITIONS)
+        return found, [
+            LiveItem(
+                place=place, item=item, examined=examined, mean=mean, low=low, high=high,
+                index=None if index is None or math.isinf(index) else index, hidden=item in hidden,
+                shares=activity.shares(item, positions), trend=trends[item],
+            )
+            for place, item, examined, mean, low, high, index in chosen
+        ]  # fmt: skip
+
+    async def _weights(self, name: str, standing: LearnerStanding) -> list[FeatureWeight]:
+        """The largest weights of a policy over features, each with items that have most of the feature."""
+        largest = sorted(standing.weights, key=lambda row: -abs(row[1]))[:MOST_WEIGHTS]
+        having = await self._service.queries.items_with(name, [number - 1 for number, _, _ in largest], MOST_NAMED)
+        return [
+            FeatureWeight(feature=number, weight=weight, low=weight - Z * spread, high=weight + Z * spread, items=items)
+            for (number, weight, spread), items in zip(largest, having, strict=True)
+        ]
+
+    async def _activity(self, name: str, key: ViewKey) -> Activity:
         """The recent events of a ranking, read on; each page is a turn in the lane of costly reads."""
         last = self._service.queries.last_seq
-        activity = self._activities.get(ranking.name)
-        if activity is None or activity.created != ranking.created:
-            activity = self._activities[ranking.name] = Activity(ranking.created, last)
+        activity = self._activities.get(key)
+        if activity is None:
+            activity = self._activities[key] = Activity(last, key[1])
         else:
             activity.skip_to(last)
-        pages = await self._service.queries.event_pages(ranking.name, activity.seq)
+        pages = await self._service.queries.event_pages(name, activity.seq)
         for _ in range(PAGES_AT_ONCE):
             async with self._service.queries.lane.turn(""):
                 page = await anext(pages, None)
@@ -99,25 +170,23 @@ class LiveViews:
             activity.seq = page.until
         return activity
 
-    async def _events(self, name: str, activity: Activity) -> list[LiveEvent]:
+    async def _events(self, name: str, segment: str | None, activity: Activity) -> list[LiveEvent]:
         """The last events, with the outcome of reports, the latest first."""
         found = list(activity.events)
         for at, impression, clicks, outcome in tuple(self._metrics.last_reports):
+            if segment is not None and not activity.has_list(impression):
+                continue
             if await self._service.queries.ranking_of(impression) == name:
                 said = f"reported {clicks} {'click' if clicks == 1 else 'clicks'}"
                 found.append(LiveEvent(at=at, kind="report", detail=said, impression=impression, outcome=outcome))
         return sorted(found, key=lambda event: event.at)[: -EVENTS - 1 : -1]  # of the same time, too, the latest first
 
 
-def _unknown(item: str | int) -> Estimate:
-    return Estimate(item=item, examined=None, mean=None, low=None, high=None, index=None)
-
-
 class LiveParts:
     """Server-sent events: a state whenever it has changed, until the service stops or `LONGEST` is over."""
 
     def __init__(
-        self, state: Callable[[], Awaitable[RankingView]], updates: int, is_stopping: Callable[[], bool]
+        self, state: Callable[[], Awaitable[RankingView | Overview]], updates: int, is_stopping: Callable[[], bool]
     ) -> None:
         self._state, self._updates, self._is_stopping = state, updates, is_stopping
         self._encode = msgspec.json.Encoder().encode
@@ -153,12 +222,17 @@ class LiveParts:
         except (StoreUnavailable, TooManyReads):
             return  # the next look may find it
 
-    def _keep(self, state: RankingView) -> None:
+    def _keep(self, state: RankingView | Overview) -> None:
         encoded = self._encode(state)
         if encoded != self._last:
             self._last, self._updates = encoded, self._updates - 1
-            self._part = b"event: state\ndata: " + encoded + b"\n\n"
+            self._part = _STATE + encoded + b"\n\n"
 
     def advance(self) -> None:
         """Go on to the part after the one that was read."""
         self._part = None
+
+
+def state_of_part(part: bytes) -> bytes:
+    """The encoded state in a part of a stream."""
+    return part.removeprefix(_STATE)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
@@ -16,6 +16,9 @@ from prometheus_client.registry import Collector
 from toplist.service.http.connection_limits import ConnectionLimits
 from toplist.service.http.logs import Log, TimestampWriter
 from toplist.service.live.service import Service
+
+if TYPE_CHECKING:
+    from toplist.service.cluster.cluster import ClusterCounts  # which needs the driver of PostgreSQL
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 LAST_REPORTS = 60  # that are kept with their outcome
@@ -64,6 +67,7 @@ class Metrics(Collector):
         self._open_impressions = 0
         self.in_flight = 0
         self.working = 0  # requests in flight to limited routes, whose response is not made yet
+        self.cluster_counts: Callable[[], ClusterCounts] | None = None  # where it is a server among others
         self.registry = CollectorRegistry()
         self.registry.register(self)
 
@@ -140,7 +144,27 @@ class Metrics(Collector):
             "toplist_commit_seconds", "Time spent on commits, mostly by the disk.", commits.seconds
         )
 
+        if self.cluster_counts is not None:
+            yield from _cluster_metrics(self.cluster_counts())
+
     async def exposition(self) -> tuple[bytes, str]:
         """All metrics in the Prometheus text format, and its media type."""
-        self._open_impressions = await self._service.queries.open_impressions()  # the others are in memory
+        self._open_impressions = await self._service.open_impressions()  # the others are in memory
         return generate_latest(self.registry), CONTENT_TYPE_LATEST
+
+
+def _cluster_metrics(counts: ClusterCounts) -> Iterator[Metric]:
+    """Metrics of a server among others."""
+    yield GaugeMetricFamily("toplist_partitions", "Partitions that this server owns.", counts.owned)
+    yield GaugeMetricFamily(
+        "toplist_lease_seconds", "Seconds left of the lease that ends first.", max(0.0, counts.shortest_lease)
+    )
+    moves = CounterMetricFamily("toplist_partition_moves", "Partitions taken, handed over and lost.", labels=("how",))
+    for how in ("taken", "handed over", "lost"):
+        moves.add_metric((how,), counts.moves.get(how, 0))
+    yield moves
+    help_text = "Requests about rankings, by what became of them on this server; fenced ones were tried again."
+    requests = CounterMetricFamily("toplist_cluster_requests", help_text, labels=("how",))
+    for how in ("owned", "forwarded", "answered for others", "fenced", "not taken", "unknown"):
+        requests.add_metric((how,), counts.requests.get(how, 0))
+    yield requests

@@ -1,4 +1,4 @@
-"""The dashboard at `/`: it loads the files for browsers by their hashes, under a strict Content-Security-Policy."""
+"""The pages of the service: they load files for browsers by their hashes, under a strict Content-Security-Policy."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _POLICY = (
 )
 
 
-def load_page(assets: Assets) -> tuple[bytes, dict[str, str]]:
-    """The page, and headers that allow only scripts and styles of this server and requests to it."""
-    text = files("toplist.service.http").joinpath("assets", "page.html").read_text(encoding="utf-8")
+def load_page(assets: Assets, name: str) -> tuple[bytes, dict[str, str]]:
+    """A page, and headers that allow only scripts and styles of this server and requests to it."""
+    text = files("toplist.service.http").joinpath("assets", name).read_text(encoding="utf-8")
     text = re.sub(r'"assets/([\w.]+)"', lambda found: f'"assets/{assets.hashed[found[1]]}"', text)
     return text.encode(), {
         "content-security-policy": "; ".join(_POLICY),

@@ -56,11 +56,18 @@ class StreamReply:
 
     def __init__(self, response: StreamResponse, budget: ByteBudget, caller: str) -> None:
         self._parts, self._media = response.parts, response.media.encode()
+        self._on_end = response.on_end
         self._budget, self._caller = budget, caller
         self.size = 0  # bytes sent
 
     async def send(self, status: int, request_id: bytes, receive: Receive, send: Send, head: bool) -> None:
         """Send all of it."""
+        try:
+            await self._send(status, request_id, receive, send, head)
+        finally:
+            self._on_end()
+
+    async def _send(self, status: int, request_id: bytes, receive: Receive, send: Send, head: bool) -> None:
         headers: Headers = [(b"x-request-id", request_id), (b"content-type", self._media), *_COMMON]
         if self._media.startswith(b"text/event-stream"):
             headers.append((b"x-accel-buffering", b"no"))  # nginx would keep them until they are many

@@ -10,6 +10,7 @@ from toplist.service.http.handlers import Handlers
 from toplist.service.http.live_view import EVENT_STREAM
 from toplist.service.http.routing import HTML, NDJSON, TEXT, Link, Route
 from toplist.service.wire import (
+    ClusterView,
     Estimates,
     EstimatesQuery,
     Event,
@@ -36,6 +37,8 @@ from toplist.service.wire import (
     Name,
     NextList,
     NextQuery,
+    Overview,
+    OverviewQuery,
     Ranking,
     RankingChange,
     Rankings,
@@ -52,6 +55,7 @@ from toplist.service.wire import (
     Uplift,
     UpliftQuery,
 )
+from toplist.service.wire.playground import PlaygroundChoices, Simulation, SimulationEvent
 
 PROMETHEUS = "text/plain; version=1.0.0; charset=utf-8"
 IMPRESSION = "019a8b5e-7c1f-7d3a-9b42-5f0e6c1d2a33"
@@ -80,9 +84,18 @@ _RANKING: dict[str, Any] = {
     "holdout": 0.1,
     "holdout_learns": True,
     "stop_if": {"metric": "clicks_per_list", "worse_by": 0.05, "level": 0.05},
+    "pins": {"1": "tea"},
     "items": 3,
     "created": "2026-11-15T12:00:00.000Z",
     "stopped": False,
+    "code": "3.11:e63db95306d10b7b234ac726e9b0967c",
+    "code_warning": None,
+}
+_SERVER = "web-1:4711:5f0e6c1d"
+_CLUSTER = {
+    "age": 0.4,
+    "servers": [{"name": _SERVER, "address": "10.0.0.5:8700", "seen": 0.4, "leaving": False, "here": True}],
+    "partitions": [{"partition": 0, "owner": _SERVER, "epoch": 3, "last": 1200, "lease": 9.2}],
 }
 _ITEM = {"id": "tea", "features": None, "hidden": False, "prior": {"mean": 0.2, "strength": 10.0}}
 _CHANGED = {"added": 3, "changed": 0, "unchanged": 0}
@@ -117,6 +130,17 @@ _NAME = {"name": Name}
 # afterwards. These limits are several times what 10,000 items and 2,000 clicks can have.
 _TEXTS_OF_ITEMS, _TEXTS_OF_LIST, _TEXTS_OF_REPORT = 100_000, 25_000, 20_000
 _REPORT_BYTES = 64_000  # of a report from a browser: with keepalive, it may send 64 KiB
+_MODEL_BYTES, _TEXTS_OF_MODEL = 4 << 20, 500_000  # of a simulation with a model, which its process reads
+_CHOICES = {
+    "policies": [{"name": "random", "title": "Random", "summary": "Shows a random list.", "parameters": []}],
+    "users": [
+        {"name": "dcm", "title": "DCM", "summary": "", "parameters": [{"name": "termination", "default": "0.5"}]},
+    ],
+    "limits": {
+        "policies": 6, "items": 500, "positions": 20, "steps": 1_000_000, "runs": 100, "seconds": 120.0,
+        "megabytes": 1024, "at_once": 1, "waiting": 4,
+    },
+}  # fmt: skip
 _OF_ITEM = {"name": Name, "item": ItemText}
 _OF_IMPRESSION = {"impression": ImpressionId}
 _TO_RANKING = tuple(
@@ -286,6 +310,12 @@ ROUTES: tuple[Route, ...] = (
         query=LiveQuery, reply=RankingView, media=EVENT_STREAM, problems=(404,),
     ),
     Route(
+        method="GET", path="/v1/live", name="live_overview", tag="browsers", scope="read",
+        summary="All rankings that the key is for, with click-through and uplift, as server-sent events.",
+        handler=Handlers.live_overview, checks_rankings=True,
+        query=OverviewQuery, reply=Overview, media=EVENT_STREAM,
+    ),
+    Route(
         method="PUT", path="/v1/rankings/{name}/learner", name="import_ranker", tag="learning", scope="admin",
         summary="Begin a learner with what a saved ranker has learned, before its first list.",
         handler=Handlers.import_ranker, parameters=_NAME,
@@ -325,6 +355,11 @@ ROUTES: tuple[Route, ...] = (
         },
     ),
     Route(
+        method="GET", path="/v1/cluster", name="cluster", tag="service", scope="admin",
+        summary="The servers of the database, and the partitions that each owns.", handler=Handlers.cluster,
+        reply=ClusterView, reply_example=_CLUSTER,
+    ),
+    Route(
         method="GET", path="/healthz", name="health", tag="service", limited=False,
         summary="The process answers.", handler=Handlers.health,
         reply=Health, reply_example={"status": "ok", "version": __version__},
@@ -346,6 +381,23 @@ ROUTES: tuple[Route, ...] = (
         method="GET", path="/assets/{file}", name="asset", tag="browsers", parameters={"file": FileName},
         summary="A file for browsers, such as tracker.js, also by its name with a hash.", handler=Handlers.asset,
         reply=str, media=JAVASCRIPT, problems=(404,), for_visitors=True,
+    ),
+    Route(
+        method="GET", path="/v1/playground", name="playground_choices", tag="playground", scope="admin",
+        summary="What a simulation can have, and its limits.", handler=Handlers.playground_choices,
+        reply=PlaygroundChoices, problems=(404,), reply_example=_CHOICES,
+    ),
+    Route(
+        method="POST", path="/v1/playground/simulations", name="simulate", tag="playground", scope="admin",
+        summary="Simulate policies side by side, as server-sent events; it ends with the connection.",
+        handler=Handlers.simulate, changes=False,
+        request=Simulation, has_items=True, most_bytes=_MODEL_BYTES, most_texts=_TEXTS_OF_MODEL,
+        reply=SimulationEvent, media=EVENT_STREAM, problems=(404,),
+        request_example={"policies": ["dcm-ts", "cascade-kl-ucb"], "users": "dcm", "steps": 10_000, "runs": 10},
+    ),
+    Route(
+        method="GET", path="/playground", name="playground", tag="service",
+        summary="The page with simulations.", handler=Handlers.show_playground, reply=str, media=HTML,
     ),
     Route(
         method="GET", path="/", name="page", tag="service",

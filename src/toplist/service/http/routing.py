@@ -72,6 +72,7 @@ class StreamResponse:
 
     parts: StreamParts
     media: str
+    on_end: Callable[[], None] = lambda: None  # called when all is sent, and when the client disconnects
 
 
 Response = Struct | JsonResponse | RawResponse | StreamResponse | None  # a Struct is sent with the route's own status
@@ -110,6 +111,7 @@ class Route:
     reply_example: Any = None
     links: tuple[Link, ...] = ()
     deprecated: bool = False
+    changes: bool = True  # whether an admin's request that does not only read changes a ranking
     has_items: bool = False  # whether its body is a batch of items, which may be large
     checks_rankings: bool = False  # whether its handler heeds the rankings that a key is for; see `App`
     reply_size: ReplySize | None = None  # bytes of its reply before it is encoded, if that can be large
@@ -122,7 +124,7 @@ class Route:
     @property
     def is_change(self) -> bool:
         """Whether it changes a ranking or its items; such requests are named in the log, with the ranking."""
-        return self.scope == "admin" and self.method != "GET"
+        return self.scope == "admin" and self.method != "GET" and self.changes
 
     @property
     def steps(self) -> list[str]:

@@ -239,7 +239,7 @@ def _cannot_have_had(settings: LearnerSettings, problem: InvalidInput, blame: Bl
 def needs_new_learners(ranking: LiveRanking, spec: RankingSpec, change: RankingChange) -> bool:
     """Whether the present learners cannot go on with new settings."""
     settings = ranking.settings
-    if change.policy is not msgspec.UNSET and not change.train:
+    if change.policy is not msgspec.UNSET and (not change.train or settings.code_warning is not None):
         return True
     if settings.with_spec(spec).policy != settings.policy:  # it begins or ends to explore
         return True

@@ -6,17 +6,19 @@ process it would slow down every list, and break the limit of its memory.
 
 from __future__ import annotations
 
-import os
+import json
 import subprocess
 import sys
 from contextlib import suppress
 from threading import Lock
 
 from toplist.core.compiling import NotCached, only_cached
+from toplist.policies.own import OwnSources, load_own_policies, loaded_sources
 from toplist.service.errors import StoreUnavailable
 from toplist.service.log import training
 from toplist.service.log.events import decode_ranking, encode
 from toplist.service.log.settings import LearnerSettings
+from toplist.service.process_apart import give_way
 
 NICENESS = 5  # requests come first
 
@@ -62,7 +64,7 @@ class CompilerProcess:
         """Let another process compile the policy of a ranking's event, and wait for it."""
         if self._ended:
             return
-        command = [sys.executable, "-m", "toplist.service.live.compile_apart"]
+        command = [sys.executable, "-m", "toplist.service.live.compile_apart", json.dumps(loaded_sources())]
         with suppress(OSError):  # no memory for another process
             # Its own session: Ctrl-C in a terminal is for the service, which ends it.
             process = subprocess.Popen(
@@ -80,8 +82,9 @@ class CompilerProcess:
 
 def main() -> None:
     """Compile the policy of the settings that stand on stdin; whatever is wrong with them is found again by others."""
-    with suppress(OSError):
-        os.nice(NICENESS)
+    give_way(NICENESS)
+    modules, installed = json.loads(sys.argv[1])
+    load_own_policies(OwnSources(tuple(modules), installed))
     event = decode_ranking(sys.stdin.buffer.read())
     training.compile_policy(LearnerSettings.of(event, event.policy_seq))
 

@@ -105,6 +105,9 @@ class Impressions:
                 continue
             due = _fitting(state, await state.load_due(at, CLOSED_AT_ONCE))
             lists = await state.load_lists([one for one in due if needs_list(state, one)])
+            for learner in {one.learner for one in due}:
+                if (behind := state.learners.far_behind(learner)) is not None:
+                    await state.learners.catch_up(behind)
             for one in due:
                 if one.damage is not None:
                     await load_learner(state, one)
@@ -136,6 +139,8 @@ class Impressions:
             one = await state.find_impression(impression)
             lists: ListEvents = {}
             closes = one.is_open and (final or one.due <= until)
+            if closes and (behind := state.learners.far_behind(one.learner)) is not None:
+                await state.learners.catch_up(behind)
             if (items and one.items is None) or (closes and needs_list(state, one)):
                 lists = await state.load_lists([one])
             if one.damage is not None and one.is_open:

@@ -26,13 +26,21 @@ class Items:
 
     async def put(self, name: str, items: Sequence[Item], by: str = "") -> ItemsChanged:
         """Add or change items, as `by` asks; fields that are left out stay as they were."""
-        state = await self._transactions.state()
-        ranking = state.ranking(name)
+        state, ranking = await self.ready_ranking(name)
         event = self.checked_items(state, ranking, items)
         added = sum(put.id not in ranking.items for put in event.put)
         await self._transactions.commit(self.change_rows(state, ranking, event, by) if event.put else [])
         changed = len(event.put) - added
         return ItemsChanged(added=added, changed=changed, unchanged=len(items) - len(event.put))
+
+    async def ready_ranking(self, name: str) -> tuple[LiveState, LiveRanking]:
+        """A ranking whose items may be changed: its learners may have to apply earlier changes first."""
+        while True:
+            state = await self._transactions.state()
+            ranking = state.ranking(name)
+            if not state.learners.must_trim(ranking, sum(one.change_bytes for one in state.rankings.values())):
+                return state, ranking
+            await state.learners.trim_changes(ranking)
 
     def checked_items(self, state: LiveState, ranking: LiveRanking, items: Sequence[Item]) -> ItemsEvent:
         """The event of putting items; refused if the ranking cannot have them, or there is no memory for them."""
@@ -54,8 +62,7 @@ class Items:
 
     async def remove(self, name: str, ids: Sequence[ItemId], by: str = "") -> int:
         """Remove items, which are in no list from then on; unknown ids are ignored. Returns the number removed."""
-        state = await self._transactions.state()
-        ranking = state.ranking(name)
+        state, ranking = await self.ready_ranking(name)
         ranking.check_removable(ids)
         known = [id for id in dict.fromkeys(ids) if id in ranking.items]
         rows = self.change_rows(state, ranking, ItemsEvent(removed=known), by) if known else []
@@ -67,7 +74,6 @@ class Items:
         with self._transactions.change():
             seq = state.next_seq()
             ranking.change_items(seq, event)
-            state.learners.trim_changes(ranking, sum(one.change_bytes for one in state.rankings.values()))
         body = encode(msgspec.structs.replace(event, by=by))
         rows: list[Row] = [EventRow(seq, self._transactions.clock(), ranking.id, WHOLE_RANKING, ITEMS, None, body)]
         for put in event.put:

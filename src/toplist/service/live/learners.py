@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator
-from itertools import chain, takewhile
+from collections.abc import Iterator
+from contextlib import suppress
+from time import perf_counter
 
 from toplist.ranker import LoggedRanker
 from toplist.service.errors import Conflict, StoreUnavailable
+from toplist.service.live.learner_load import LearnerLoad, ReadIsOver
 from toplist.service.live.quarantine import Contained, QuarantinedLearners
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.work_memory import TIMES_LEARNER, WorkMemory
 from toplist.service.log.events import LearnerEvent, encode
 from toplist.service.log.pools import KnownPool
-from toplist.service.log.replay import (
-    Replay,
-    SkippedList,
-    change_items,
-    in_order,
-    new_ranker,
-    replay_from_snapshot,
-    replay_from_start,
-)
-from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
+from toplist.service.log.replay import SkippedList, change_items, new_ranker
 from toplist.service.store.group_commit import GroupCommit
-from toplist.service.store.protocol import ITEMS, LEARNER, EventRow, LearnerRow, LogReader, Row, SnapshotRow, Store
+from toplist.service.store.protocol import LEARNER, EventRow, LearnerRow, Row, SnapshotRow, Store
 
 SNAPSHOT_EVERY = 1000  # events of a learner; more if a snapshot is large
 WORTH_A_SNAPSHOT = 64  # events; fewer are replayed faster than a snapshot is written
-MANY_CHANGES = 2  # of a ranking's items, thousands each, which are replayed in another thread
-MANY_EVENTS = 200  # of a learner, which are replayed in another thread; some milliseconds
+FEW_CHANGES = 4  # of the items, parts of a hundred each, which a learner applies at once
+SLICE = 0.001  # seconds of applying more of them, before others are served
 TRIES_IN_THREAD = 2  # events that come meanwhile may need another read; then the event loop waits
 MEASURED_EVERY = 64  # events of a learner; it grows with its open lists
 REMEMBERED_DELETIONS = 10_000  # of learners of which nothing is left; reads in progress may bring them once more
@@ -41,7 +34,9 @@ MOST_CHANGE_BYTES = 32 << 20  # of the changes of all rankings
 class LoadedLearner:
     """A learner in memory."""
 
-    __slots__ = ("applied_changes", "events", "id", "ranker", "ranking", "room", "segment", "seq", "unkept")
+    __slots__ = (
+        "_has_part", "applied_changes", "events", "id", "ranker", "ranking", "room", "segment", "seq", "unkept",
+    )  # fmt: skip
 
     def __init__(
         self, id: int, ranking: LiveRanking, segment: str | None, ranker: LoggedRanker, seq: int, unkept: int
@@ -51,22 +46,31 @@ class LoadedLearner:
         self.applied_changes = ranking.change_count
         self.unkept = unkept  # events since its latest snapshot
         self.events = 0  # since it is in memory
+        self._has_part = False  # whether it has applied a part of an event, and not the rest
         self.room = ranker.room
 
     @property
-    def is_behind(self) -> bool:
-        """Whether it has not applied all changes of the items."""
-        ranking = self.ranking
-        return self.applied_changes != ranking.dropped_changes + len(ranking.changes)
+    def changes_behind(self) -> int:
+        """Number of changes of the items, or parts of them, that it has not applied."""
+        return self.ranking.change_count - self.applied_changes
 
-    def apply_changes(self) -> None:
-        """Apply the changes of the items since it was last used."""
-        ranking = self.ranking
-        for change in ranking.changes[self.applied_changes - ranking.dropped_changes :]:
+    @property
+    def is_far_behind(self) -> bool:
+        """Whether it has so many changes of the items to apply that the event loop would be held up."""
+        return self.ranking.change_count - self.applied_changes > FEW_CHANGES
+
+    def apply_changes(self, seconds: float = float("inf")) -> None:
+        """Apply the changes of the items since it was last used, in their order, as many as there is time for."""
+        until = perf_counter() + seconds
+        for change in self.ranking.changes_after(self.applied_changes):
             change_items(self.ranker, change.event)
-            self.seq = change.seq
-            self.unkept += 1
-        self.applied_changes = ranking.change_count
+            self.applied_changes += 1
+            self._has_part = not change.is_last
+            if change.is_last:
+                self.seq = change.seq
+                self.unkept += 1
+            if perf_counter() > until:
+                break
         self.room = self.ranker.room
 
     def count_event(self, seq: int) -> None:
@@ -86,9 +90,14 @@ class LoadedLearner:
         return SnapshotRow(self.id, base, self.seq, self.ranking.settings.policy_seq, self.ranker.to_bytes())
 
     @property
+    def is_worth_a_snapshot(self) -> bool:
+        """Whether to write a snapshot before it leaves the memory; one with a part of an event fits no event."""
+        return self.unkept >= WORTH_A_SNAPSHOT and not self._has_part
+
+    @property
     def needs_snapshot(self) -> bool:
         """Whether replaying its events again would take long."""
-        return self.unkept >= max(SNAPSHOT_EVERY, self.room // 4000)
+        return self.unkept >= SNAPSHOT_EVERY and self.unkept >= self.room // 4000
 
 
 class Learners:
@@ -98,10 +107,11 @@ class Learners:
         self, store: Store, commits: GroupCommit, most_bytes: int, work: WorkMemory, quarantine: QuarantinedLearners
     ) -> None:
         self._store, self._commits, self._work, self._quarantine = store, commits, work, quarantine
-        self._most_bytes = most_bytes
+        self.most_bytes = most_bytes
         self._loaded: dict[tuple[int, str | None], LoadedLearner] = {}  # the most recently used is last
         self._by_id: dict[int, LoadedLearner] = {}
         self._bytes = 0
+        self._catching_up = asyncio.Lock()  # one learner at a time
         self.deleted: set[int] = set()  # ids of learners whose segments were deleted
         self._purged: deque[int] = deque()  # those of them of which nothing is left, in that order
 
@@ -118,7 +128,7 @@ class Learners:
     def by_id(self, id: int) -> LoadedLearner | None:
         """A learner if it is in memory, with all changes of its items applied."""
         learner = self._by_id.get(id)
-        if learner is not None:
+        if learner is not None and learner.applied_changes != learner.ranking.change_count:
             self._apply_changes(learner)
         return learner
 
@@ -130,12 +140,33 @@ class Learners:
         """Whether the learner of a segment is in memory."""
         return (ranking.id, segment) in self._loaded
 
+    def find(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
+        """The learner of a segment if it is in memory, perhaps without the latest changes of its items."""
+        return self._loaded.get((ranking.id, segment))
+
+    def far_behind(self, id: int) -> LoadedLearner | None:
+        """A learner if it is in memory and should catch up before it is used."""
+        learner = self._by_id.get(id)
+        return learner if learner is not None and learner.is_far_behind else None
+
+    async def catch_up(self, learner: LoadedLearner, left: int = FEW_CHANGES) -> None:
+        """Apply the changes of the items that a learner has missed, while others are served.
+
+        So many of the last are left to `get` and `by_id`. A learner that fails is no longer in memory.
+        """
+        async with self._catching_up:
+            with suppress(Contained):
+                while learner.changes_behind > left and self._by_id.get(learner.id) is learner:
+                    self._apply_changes(learner, SLICE)
+                    await asyncio.sleep(0)
+
     def get(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
         """The learner of a segment if it is in memory; marks it as the most recently used."""
         learner = self._loaded.pop((ranking.id, segment), None)
         if learner is not None:
             self._loaded[ranking.id, segment] = learner
-            self._apply_changes(learner)
+            if learner.applied_changes != ranking.change_count:
+                self._apply_changes(learner)
         return learner
 
     async def load(self, ranking: LiveRanking, segment: str | None, reserved: bool = False) -> LoadedLearner | None:
@@ -143,6 +174,8 @@ class Learners:
 
         `reserved` if the caller holds the memory for it.
         """
+        if (known := self.find(ranking, segment)) is not None and known.is_far_behind:
+            await self.catch_up(known)
         learner = self.get(ranking, segment)
         if learner is not None:
             return learner
@@ -164,7 +197,7 @@ class Learners:
             settings = ranking.settings
             if (reason := self._quarantine.reason(row.id, settings.policy_seq)) is not None:
                 raise _cannot_serve(ranking, reason)
-            load = _LearnerLoad(ranking, row, self._commits)
+            load = LearnerLoad(ranking, row, self._commits)
             try:
                 with self._commits.watch_events() as arrived:
                     if tries <= TRIES_IN_THREAD and await self._store.read(load.takes_long):
@@ -177,7 +210,7 @@ class Learners:
                 if ranking.settings is not settings or self.has(ranking, segment) or row.id in self.deleted:
                     continue
                 replay.run(event for event in arrived if event.seq > replay.seq and load.concerns(event))
-            except _ReadIsOver:
+            except ReadIsOver:
                 continue
             except (StoreUnavailable, MemoryError):
                 raise
@@ -271,7 +304,7 @@ class Learners:
 
     def has_room(self, size: int) -> bool:
         """Whether one more learner of so many bytes finds room; the first one always does."""
-        return self._bytes + size <= self._most_bytes or not self._loaded
+        return self._bytes + size <= self.most_bytes or not self._loaded
 
     async def make_room(self, size: int) -> None:
         """Drop learners until one more of so many bytes finds room; waits for the commits of those in use."""
@@ -286,7 +319,7 @@ class Learners:
 
         There is then room for one more learner of `size` bytes; without a size, the last one stays in any case.
         """
-        too_many = self._bytes + size - self._most_bytes
+        too_many = self._bytes + size - self.most_bytes
         if too_many <= 0:
             return []
         pending = self._commits.first_pending_seq()
@@ -299,7 +332,7 @@ class Learners:
                 too_many -= learner.room
         rows: list[Row] = []
         for learner in dropped:
-            if learner.unkept >= WORTH_A_SNAPSHOT:
+            if learner.is_worth_a_snapshot:
                 rows.append(learner.snapshot())
             self._remove(learner)
         return rows
@@ -310,13 +343,15 @@ class Learners:
         learner.room = learner.ranker.room
         self._bytes += learner.room
 
-    def trim_changes(self, ranking: LiveRanking, change_bytes: int) -> None:
-        """If changes of items are many or, of all rankings, large, apply a ranking's to its learners and drop them."""
-        if len(ranking.changes) < MOST_CHANGES and change_bytes <= MOST_CHANGE_BYTES:
-            return
+    def must_trim(self, ranking: LiveRanking, change_bytes: int) -> bool:
+        """Whether changes of a ranking's items are many, or those of all rankings large: `trim_changes` comes first."""
+        return len(ranking.changes) >= MOST_CHANGES or (bool(ranking.changes) and change_bytes > MOST_CHANGE_BYTES)
+
+    async def trim_changes(self, ranking: LiveRanking) -> None:
+        """Let a ranking's learners apply the changes of its items, while others are served, and drop them."""
         for learner in self.of_ranking(ranking):
-            self._apply_changes(learner)
-        ranking.drop_changes()
+            await self.catch_up(learner, left=0)
+        ranking.drop_changes(min((learner.applied_changes for learner in self.of_ranking(ranking)), default=None))
 
     def _add(self, learner: LoadedLearner) -> None:
         self._loaded[learner.ranking.id, learner.segment] = learner
@@ -328,15 +363,14 @@ class Learners:
         del self._by_id[learner.id]
         self._bytes -= learner.room
 
-    def _apply_changes(self, learner: LoadedLearner) -> None:
-        if learner.is_behind:
-            before = learner.room
-            try:
-                learner.apply_changes()
-            except Exception as problem:  # it may be half changed: it is loaded again when it is next used
-                self._remove(learner)
-                raise Contained(f"A learner of the ranking {learner.ranking.name!r} failed.") from problem
-            self._bytes += learner.room - before
+    def _apply_changes(self, learner: LoadedLearner, seconds: float = float("inf")) -> None:
+        before = learner.room
+        try:
+            learner.apply_changes(seconds)
+        except Exception as problem:  # it may be half changed: it is loaded again when it is next used
+            self._remove(learner)
+            raise Contained(f"A learner of the ranking {learner.ranking.name!r} failed.") from problem
+        self._bytes += learner.room - before
 
 
 def first_pool(ranking: LiveRanking, segment: str | None) -> KnownPool | None:
@@ -352,85 +386,3 @@ def _cannot_serve(ranking: LiveRanking, reason: str) -> Conflict:
         f"This segment of the ranking {ranking.name!r} cannot serve: {reason} Check the store; a change of the policy "
         f"makes new learners."
     )
-
-
-class _ReadIsOver(Exception):
-    """An event is needed that the read, which is over, did not bring."""
-
-
-class _LearnerLoad:
-    """Reads a learner and replays its events: those in the log, then those that wait for their commit."""
-
-    def __init__(self, ranking: LiveRanking, row: LearnerRow, commits: GroupCommit) -> None:
-        self._row = row
-        self._settings: LearnerSettings = ranking.settings
-        self._items: ItemStates = dict(ranking.items)
-        self._first_pending = commits.first_pending_seq()
-        pending = list(commits.pending_rows())
-        self._events = [event for event in pending if type(event) is EventRow and event.ranking == row.ranking]
-        self._snapshots = [kept for kept in pending if type(kept) is SnapshotRow and kept.learner == row.id]
-        self.is_over = False  # whether the reader must not be used any more
-
-    def concerns(self, event: EventRow) -> bool:
-        """Whether the learner replays an event."""
-        return event.learner == self._row.id or (event.ranking == self._row.ranking and event.kind == ITEMS)
-
-    def __call__(self, reader: LogReader) -> Replay:
-        """Read and replay."""
-        with reader.snapshot_reads():  # a commit may replace events by a snapshot
-            return self._replay(reader)
-
-    def takes_long(self, reader: LogReader) -> bool:
-        """Whether the event loop would be held up.
-
-        After a crash, every learner replays the same changes of items; after a change of the policy, one that was not
-        trained before replays all of its lists.
-        """
-        kept = self._latest_snapshot(reader)
-        start = self._settings.first_event(self._row.id) if kept is None else kept.seq
-        return reader.has_item_events(self._row.ranking, start, MANY_CHANGES) or reader.has_learner_events(
-            self._row.id, start, MANY_EVENTS
-        )
-
-    def in_thread(self, store: Store) -> Replay:
-        """Read and replay in another thread."""
-        reader = store.reader()
-        try:
-            return self(reader)
-        finally:
-            reader.close()
-
-    def _replay(self, reader: LogReader) -> Replay:
-        settings, row = self._settings, self._row
-        kept = self._latest_snapshot(reader)
-        start = settings.first_event(row.id) if kept is None else kept.seq
-        pending = [event for event in self._events if event.seq > start and self.concerns(event)]
-        changes = self._committed(reader.item_events(row.ranking, start))  # one by one: each may have all items
-
-        def fetch(seq: int) -> EventRow | None:
-            if seq >= self._first_pending:
-                return next((event for event in self._events if event.seq == seq), None)
-            if self.is_over:
-                raise _ReadIsOver
-            return reader.event(seq)
-
-        if kept is not None:
-            replay = replay_from_snapshot(settings, row, kept, fetch)
-        elif reader.has_item_events(row.ranking, start, 1) or any(event.kind == ITEMS for event in pending):
-            waiting = (event for event in self._events if event.kind == ITEMS)
-            ever = chain(self._committed(reader.item_events(row.ranking, 0)), waiting)
-            replay = replay_from_start(settings, row, items_at(ever, start), fetch)
-        else:
-            replay = replay_from_start(settings, row, self._items, fetch)
-        replay.run(in_order(self._committed(reader.learner_events(row.id, start)), changes))
-        replay.run(pending)
-        return replay
-
-    def _committed(self, events: Iterable[EventRow]) -> Iterator[EventRow]:
-        return takewhile(lambda event: event.seq < self._first_pending, events)
-
-    def _latest_snapshot(self, reader: LogReader) -> SnapshotRow | None:
-        """The latest snapshot, committed or not: a policy is not trained twice while its rows wait for a commit."""
-        policy_seq = self._settings.policy_seq
-        waiting = [kept for kept in self._snapshots if kept.policy_seq == policy_seq]
-        return waiting[-1] if waiting else reader.snapshot(self._row.id, policy_seq)

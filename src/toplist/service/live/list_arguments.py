@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from toplist.core.item_id import ItemId
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.request_errors import check_features, list_length, pins_by_position
 from toplist.service.log.events import rows_by_item
@@ -26,11 +27,28 @@ def list_arguments(ranking: LiveRanking, request: ListRequest) -> dict[str, Any]
     if request.person or features:
         check_features(request.person, features or {}, ranking)
     spec = ranking.spec
+    positions = spec.positions if request.positions is None else list_length(request.positions, spec)
     return {
         "among": request.among,
-        "positions": spec.positions if request.positions is None else list_length(request.positions, spec),
+        "positions": positions,
         "exclude": request.exclude or None,
-        "pins": pins_by_position(request.pins) if request.pins else None,
+        "pins": all_pins(ranking, request, positions) if request.pins or spec.pins else None,
         "person": request.person,
         "features": features if ranking.can.needs_features else None,
     }
+
+
+def all_pins(ranking: LiveRanking, request: ListRequest, positions: int) -> dict[int, ItemId]:
+    """The pins of a request, and those of the ranking as far as the list can have them.
+
+    A pin of the ranking gives way to the request, and to an item that is gone or hidden: it never refuses a list.
+    """
+    pins = pins_by_position(request.pins)
+    left_out = {*request.exclude, *pins.values()}
+    eligible = None if request.among is None else set(request.among)
+    for text, item in ranking.spec.pins.items():
+        position, known = int(text), ranking.items.get(item)
+        is_free = position <= positions and position not in pins and item not in left_out
+        if is_free and known is not None and not known.hidden and (eligible is None or item in eligible):
+            pins[position] = item
+    return pins

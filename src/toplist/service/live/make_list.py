@@ -44,9 +44,11 @@ NO_OUTCOME_JSON = encode(NO_OUTCOME)
 class Lists:
     """Makes lists."""
 
-    def __init__(self, transactions: Transactions, compiler: PolicyCompiler, most_segments: int) -> None:
+    def __init__(
+        self, transactions: Transactions, compiler: PolicyCompiler, most_segments: int, ids: ImpressionIds
+    ) -> None:
         self._transactions, self._compiler, self._most_segments = transactions, compiler, most_segments
-        self._ids = ImpressionIds()
+        self._ids = ids
         self._weigher, self._pools = ListWeigher(), SegmentPools(transactions)
 
     async def make(self, name: str, request: ListRequest) -> ListReply:
@@ -72,7 +74,8 @@ class Lists:
                         return await self._repeat(state, made, known, name, request)
                 if not ranking.items:
                     raise Conflict(f"The ranking {name!r} has no items yet; put some.")
-                has_learner = state.learners.has(ranking, request.segment)
+                known_learner = state.learners.find(ranking, request.segment)
+                has_learner = known_learner is not None
                 needed = ranking.list_bytes(request.positions) if ranking.can.needs_features else 0
                 if not has_learner:
                     needed += TIMES_LEARNER * ranking.learner_size
@@ -99,6 +102,9 @@ class Lists:
                     if learner is None and request.segment is not None and self._pools.is_outdated(state, ranking):
                         await self._pools.update(state, ranking)
                         continue
+                if known_learner is not None and known_learner.is_far_behind:
+                    await state.learners.catch_up(known_learner)
+                    continue
                 if not self._can_make(state, ranking, settings, request, remembered):
                     continue
                 if not weighs or (draft is not None and draft.fits(state, ranking, request.segment)):

@@ -7,16 +7,21 @@ from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
 from time import monotonic
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+
+import numpy as np
 
 from toplist.core.item_id import ItemId, item_text, twin_id
 from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
+from toplist.ranker.estimate_rows import EstimateRows
 from toplist.service.clock import as_time
 from toplist.service.errors import NotFound, Refused
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
 from toplist.service.live.learners import LoadedLearner
+from toplist.service.live.list_arguments import all_pins
+from toplist.service.live.log_pages import LogPages
 from toplist.service.live.ranking import LiveRanking, item_reply
 from toplist.service.live.rankings import ranking_reply
 from toplist.service.live.read_lane import ReadLane
@@ -24,7 +29,7 @@ from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.work_memory import TIMES_LEARNER
 from toplist.service.log.events import ListEvent, decode_learner, decode_list
-from toplist.service.log.export import EventPage, EventPages
+from toplist.service.log.export import EventPage, EventPages, KindPages, LearnerPages, RowPage
 from toplist.service.log.impression_id import id_text
 from toplist.service.log.replay import UNREADABLE, logged_list
 from toplist.service.log.settings import ItemState, ItemStates
@@ -36,6 +41,7 @@ from toplist.service.wire import (
     Impression,
     Item,
     ItemsPage,
+    ListRequest,
     NextList,
     Ranking,
     Reason,
@@ -48,29 +54,13 @@ COUNT_EVERY = 1.0  # seconds between two counts of open impressions
 DELETED = "The ranking or the segment of this list was deleted, and the list with it."
 
 
-class LogPages:
-    """The log of a ranking, in pages; other requests are served between two of them."""
+class LearnerStanding(NamedTuple):
+    """What a learner thinks of all items at one moment."""
 
-    def __init__(self, transactions: Transactions, pages: EventPages) -> None:
-        self._transactions, self._pages = transactions, pages
-
-    @property
-    def after(self) -> int:
-        """The next page has later events than this one; it can be set."""
-        return self._pages.after
-
-    @after.setter
-    def after(self, seq: int) -> None:
-        self._pages.after = seq
-
-    def __aiter__(self) -> LogPages:
-        return self
-
-    async def __anext__(self) -> EventPage:
-        page = await self._transactions.store.read(self._pages.read_next)
-        if page is None:
-            raise StopAsyncIteration
-        return page
+    learned: int  # number of lists
+    rows: EstimateRows
+    weights: list[tuple[int, float, float]]  # number, weight and its standard deviation, of each feature it learns from
+    changes: list[tuple[int, ItemId, float]]  # that it detected: lists learned until then, the item and its mean before
 
 
 class Queries:
@@ -222,9 +212,10 @@ class Queries:
         """The list that would be made next, explained; it is not made."""
         async with self._reading(), self._learner(name, segment, by) as learner:
             spec, learned = learner.ranking.spec, learner.ranker.learned
+            pins = all_pins(learner.ranking, ListRequest(), spec.positions) or None
 
             def explain(ranker: LoggedRanker) -> list[Reason]:
-                shown = ranker.rank(positions=spec.positions, person=person)
+                shown = ranker.rank(positions=spec.positions, person=person, pins=pins)
                 return [Reason(**row) for row in ranker.explain(shown).rows()]
 
             try:
@@ -263,7 +254,81 @@ class Queries:
             ranking = state.ranking(name).id
             return await state.store.read(lambda reader: reader.segments(ranking, after or "", limit))
 
-    async def event_pages(self, name: str, after: int = 0, kinds: Collection[str] | None = None) -> LogPages:
+    async def standing(self, name: str, segment: str | None = None, by: str = "") -> LearnerStanding:
+        """What the learner of a segment thinks of all items, of which parts can be read."""
+        async with self._reading(), self._learner(name, segment, by) as learner:
+            learned = learner.ranker.learned
+
+            def stand(ranker: LoggedRanker) -> LearnerStanding:
+                can = ranker.capabilities
+                weights = ranker.preferences().rows() if can.needs_features else []
+                changes = ranker.changes().rows() if can.detects else []
+                return LearnerStanding(
+                    learned, ranker.estimate_rows(), [tuple(each.values()) for each in weights],
+                    [tuple(each.values()) for each in changes],
+                )  # fmt: skip
+
+            try:
+                return await self._with_copy(learner, stand)
+            except InvalidInput as problem:
+                raise Refused(str(problem), "/person") from problem
+
+    def ranking_id(self, name: str) -> int:
+        """The id of a ranking, by which the log names it; 0 if there is none."""
+        state = self._transactions.loaded_state
+        ranking = None if state is None else state.rankings.get(name)
+        return 0 if ranking is None else ranking.id
+
+    @property
+    def ranking_ids(self) -> Collection[int]:
+        """The ids of all rankings in memory."""
+        state = self._transactions.loaded_state
+        return () if state is None else state.rankings_by_id.keys()
+
+    @property
+    def ranking_names(self) -> list[str]:
+        """The names of all rankings in memory, in order."""
+        state = self._transactions.loaded_state
+        return [] if state is None else sorted(state.rankings)
+
+    async def items_with(self, name: str, features: Sequence[int], count: int) -> list[list[ItemId]]:
+        """For each of some features, by number from 0, the few items that have most of it."""
+        async with self._reading() as state:
+            ranking = state.ranking(name)
+            known = [(id, one.features) for id, one in ranking.items.items() if one.features is not None]
+        if not features or not known:
+            return [[] for _ in features]
+
+        def find() -> list[list[ItemId]]:
+            table = np.array([row for _, row in known])
+            found: list[list[ItemId]] = []
+            for feature in features:
+                column = table[:, feature] if feature < table.shape[1] else np.zeros(len(known))
+                order = np.argsort(-column, kind="stable")[:count].tolist()
+                found.append([known[n][0] for n in order if column[n] > 0.0])
+            return found
+
+        return await asyncio.to_thread(find)
+
+    def hidden_items(self, name: str, items: Collection[ItemId]) -> set[ItemId]:
+        """Which of some items are hidden; unknown ids are ignored."""
+        state = self._transactions.loaded_state
+        ranking = None if state is None else state.rankings.get(name)
+        known = {} if ranking is None else ranking.items
+        return {id for id in items if id in known and known[id].hidden}
+
+    def log_pages(self, after: int, kinds: Sequence[str]) -> LogPages[RowPage]:
+        """The events of some kinds of all rankings, in pages."""
+        return LogPages(self._transactions, KindPages(kinds, after))
+
+    async def segment_pages(self, name: str, segment: str, after: int = 0) -> LogPages[RowPage]:
+        """The events of a segment, in pages; none if it has no learner."""
+        async with self._reading() as state:
+            id = state.ranking(name).id
+            row = await state.store.read(lambda reader: reader.learner(id, segment))
+        return LogPages(self._transactions, LearnerPages(-1 if row is None else row.id, after))
+
+    async def event_pages(self, name: str, after: int = 0, kinds: Collection[str] | None = None) -> LogPages[EventPage]:
         """The log of a ranking, or its events of some kinds, in pages; other requests run between two of them."""
         async with self._reading() as state:
             ranking = state.ranking(name)

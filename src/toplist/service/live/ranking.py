@@ -22,14 +22,16 @@ TOO_LARGE = f"features must be numbers between {-LARGEST:,.0f} and {LARGEST:,.0f
 BYTES_PER_ITEM = 500  # its id, its state and its place in a dictionary
 BYTES_PER_POOLED = 200  # of an item in a pool
 BYTES_PER_LISTED = 32  # of a feature of an item in a list: as row, as JSON, and while it is written
+AT_ONCE = 100  # items of a change that a learner applies at once
 BYTES_PER_CHANGE = 128  # of an item in a remembered change, without its features
 
 
 class ItemsChange(NamedTuple):
-    """A change of the items, with the seq of its event."""
+    """A change of the items, with the seq of its event: all of it, or a part."""
 
     seq: int
     event: ItemsEvent
+    is_last: bool  # part of its event
 
 
 class LiveRanking:
@@ -40,7 +42,7 @@ class LiveRanking:
         self.can = settings.capabilities()
         self.items: ItemStates = {}
         self.changes: list[ItemsChange] = []  # recent ones, for learners that have not applied them yet
-        self.dropped_changes = 0  # number of changes before these, since the ranking is in memory
+        self.change_count = 0  # number of changes, or parts of them, since the ranking is in memory
         self.change_bytes = 0  # of the remembered changes
         self.has_learner = False
         self.segments = 0  # number of them that have a learner
@@ -98,10 +100,9 @@ class LiveRanking:
         """Bytes of one of its learners, foretold."""
         return self.settings.learner_size(len(self.items))
 
-    @property
-    def change_count(self) -> int:
-        """Number of changes of its items since it is in memory."""
-        return self.dropped_changes + len(self.changes)
+    def changes_after(self, applied: int) -> list[ItemsChange]:
+        """The changes after the first ones, which must be among those that are remembered."""
+        return self.changes[len(self.changes) - (self.change_count - applied) :]
 
     def checked_items(self, items: Sequence[Item]) -> ItemsEvent:
         """The event of putting items; refused if the ranking cannot have them."""
@@ -166,20 +167,37 @@ class LiveRanking:
         """Change the items, and remember the change for learners, which apply it when they are next used."""
         apply_items(self.items, seq, event)
         event = msgspec.structs.replace(event, put=[self._with_array(put) for put in event.put])
-        self.changes.append(ItemsChange(seq, event))
-        numbers = sum(len(put.features) for put in event.put if put.features is not None)
-        self.change_bytes += 8 * numbers + BYTES_PER_CHANGE * (len(event.put) + len(event.removed))
+        parts = _parts(event)
+        self.changes += [ItemsChange(seq, part, part is parts[-1]) for part in parts]
+        self.change_count += len(parts)
+        self.change_bytes += _change_bytes(event)
 
     def _with_array(self, put: PutItem) -> PutItem:
         """An item with the array of its features that the ranking has: a list would take four times as much."""
         features: Any = self.items[put.id].features
         return put if put.features is None else msgspec.structs.replace(put, features=features)
 
-    def drop_changes(self) -> None:
-        """Drop the remembered changes, once all learners in memory have applied them."""
-        self.dropped_changes += len(self.changes)
-        self.changes.clear()
-        self.change_bytes = 0
+    def drop_changes(self, until: int | None) -> None:
+        """Drop the remembered changes that all learners in memory have applied: the first ones, or all without one."""
+        self.changes = [] if until is None else self.changes_after(until)
+        self.change_bytes = sum(_change_bytes(change.event) for change in self.changes)
+
+
+def _change_bytes(event: ItemsEvent) -> int:
+    """Bytes of a remembered change."""
+    numbers = sum(len(put.features) for put in event.put if put.features is not None)
+    return 8 * numbers + BYTES_PER_CHANGE * (len(event.put) + len(event.removed))
+
+
+def _parts(event: ItemsEvent) -> list[ItemsEvent]:
+    """Short events that together do what one does, so that a learner can apply it a part at a time.
+
+    Items with priors stay together, since a prior counts by the others.
+    """
+    if len(event.put) + len(event.removed) <= AT_ONCE or any(put.prior is not None for put in event.put):
+        return [event]
+    put = [ItemsEvent(put=event.put[n : n + AT_ONCE]) for n in range(0, len(event.put), AT_ONCE)]
+    return put + [ItemsEvent(removed=event.removed[n : n + AT_ONCE]) for n in range(0, len(event.removed), AT_ONCE)]
 
 
 def wrong_width(what: str, row: Sequence[float], width: int) -> InvalidInput:

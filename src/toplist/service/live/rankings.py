@@ -27,17 +27,18 @@ from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.work_memory import check_size
 from toplist.service.log.events import RankingEvent, encode
-from toplist.service.log.settings import SHORTEST, LearnerSettings
+from toplist.service.log.policy_code import policy_code
+from toplist.service.log.settings import SHORTEST, LearnerSettings, pins_problem
 from toplist.service.store.protocol import (
     RANKING,
     WHOLE_RANKING,
     DeletedRow,
     DeleteRanking,
     DeleteSnapshots,
-    DeleteTallies,
     EventRow,
     RankingRow,
     Row,
+    TallyPlace,
 )
 from toplist.service.wire import Ranking, RankingChange, RankingSpec
 
@@ -54,6 +55,7 @@ RANKING_FIELDS = (
     "holdout",
     "holdout_learns",
     "stop_if",
+    "pins",
 )  # can change with the same learners
 FIXED_FIELDS = ("features", "person", "join")  # items and lists of the log were made with them
 MEASURED_FIELDS = ("baseline", "mode", "explore", "holdout")  # a change of them begins the measuring of the uplift anew
@@ -113,6 +115,8 @@ class RankingManager:
         }
         _check_fixed_fields(ranking, given)
         spec = msgspec.structs.replace(ranking.spec, **given)
+        if "pins" in given and "policy" not in given and (problem := pins_problem(ranking.settings.with_spec(spec))):
+            raise problem
         needed = needs_new_learners(ranking, spec, change)
         if ranking.is_changing_policy and (needed or "positions" in given):
             raise Conflict(f"The ranking {name!r} is getting another policy already; wait for that.")
@@ -139,11 +143,22 @@ class RankingManager:
             rows = [DeleteSnapshots(ranking.id), *(one._replace(policy_seq=seq) for one in kept)]
         settings = with_measuring(settings, ranking.spec, given, seq)
         if settings.measured == seq:
-            rows.append(DeleteTallies(ranking.id, seq))
+            state.outdated_sums[ranking.id] = TallyPlace()  # of the measuring before; they are deleted in parts
         ranking.settings = settings
         reply = ranking_reply(ranking)
         await self._transactions.commit([*ranking_rows(ranking, seq, now, by), *rows])
         return reply
+
+    def note_code(self, state: LiveState) -> None:
+        """Record the code of policies for rankings of which an older version has not recorded it."""
+        rows: list[Row] = []
+        for ranking in state.rankings.values():
+            if not ranking.settings.code:
+                ranking.settings = ranking.settings._replace(code=policy_code(ranking.settings.policy))
+                rows += ranking_rows(ranking, state.next_seq(), self._transactions.clock(), "")
+        if rows:
+            # Nobody waits for it: after a failed commit, the state is loaded again, and with it this is done again.
+            asyncio.ensure_future(self._transactions.commit(rows)).add_done_callback(_ignore_failure)
 
     async def delete(self, name: str, by: str = "") -> None:
         """Delete a ranking: its lists are dropped, and its rows are purged later, in parts."""
@@ -155,6 +170,11 @@ class RankingManager:
         event = EventRow(seq, now, ranking.id, WHOLE_RANKING, RANKING, None, body)
         deleted = DeletedRow(ranking.id, ranking.id - 1, seq)  # a ranking's id is the seq of its first event
         await self._transactions.commit([event, DeleteRanking(ranking.id), deleted])
+
+
+def _ignore_failure(done: asyncio.Future[None]) -> None:
+    if not done.cancelled():
+        done.exception()
 
 
 def with_measuring(
@@ -201,4 +221,7 @@ def ranking_reply(ranking: LiveRanking) -> Ranking:
     """A ranking as requests read it."""
     spec = msgspec.structs.asdict(ranking.spec)
     stopped = ranking.settings.stopped > 0
-    return Ranking(**spec, items=len(ranking.items), created=as_time(ranking.created), stopped=stopped)
+    return Ranking(
+        **spec, items=len(ranking.items), created=as_time(ranking.created), stopped=stopped,
+        code=ranking.settings.code or None, code_warning=ranking.settings.code_warning,
+    )  # fmt: skip

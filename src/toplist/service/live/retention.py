@@ -13,9 +13,11 @@ from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
 from toplist.service.log.events import ForgottenEvent, encode
 from toplist.service.store.protocol import (
+    FIRST_TALLY,
     FORGOTTEN,
     DeletedLearnerRow,
     DeletedRow,
+    DeleteTallies,
     EventRow,
     ForgetImpressions,
     LearnerRow,
@@ -115,7 +117,7 @@ class Retention:
         return impressions
 
     async def purge_deleted(self) -> bool:
-        """Delete a part of the rows of a deleted ranking; returns whether there was something to delete.
+        """Delete a part of the rows of a deleted ranking, or of an earlier measuring; returns whether there was any.
 
         The store keeps the progress, so that purging goes on after a restart.
         """
@@ -125,7 +127,7 @@ class Retention:
             if self._transactions.is_current(state):
                 break
         if deleted is None:
-            return await self._purge_learner(state)
+            return await self._purge_learner(state) or await self._purge_sums(state)
         ranking, seq, last = deleted.row
         until = min(seq + PURGED_AT_ONCE, last - 1)
         rows: list[Row] = [PurgeEvents(ranking, seq, until, PURGED_AT_ONCE), DeletedRow(ranking, until, last)]
@@ -172,6 +174,32 @@ class Retention:
         if rows:
             await self._transactions.commit(rows)
         return found is not None
+
+    async def _purge_sums(self, state: LiveState) -> bool:
+        """Look at a part of a ranking's sums, and delete those of earlier measurings among them.
+
+        With a million visitors they are too many for one commit. After a restart, all sums are looked at again.
+        """
+        if not state.outdated_sums or not self._transactions.is_current(state):
+            return False
+        id, after = next(iter(state.outdated_sums.items()))
+        if after == FIRST_TALLY:
+            await self._transactions.commit([])  # lists that were closed before the measuring began
+        found = await state.store.read(lambda reader: reader.tally_places(id, after, PURGED_AT_ONCE))
+        ranking = state.rankings_by_id.get(id)
+        if not self._transactions.is_current(state) or ranking is None or state.outdated_sums.get(id) is not after:
+            return True
+        measured = ranking.settings.measured
+        rows: list[Row] = []
+        if any(begun < measured for _, begun in found):
+            rows = [DeleteTallies(id, measured, *after, *found[-1][0])]
+        if len(found) < PURGED_AT_ONCE:
+            del state.outdated_sums[id]
+        else:
+            state.outdated_sums[id] = found[-1][0]
+        if rows:
+            await self._transactions.commit(rows)
+        return True
 
 
 def _may_forget(state: LiveState, ranking: LiveRanking) -> bool:

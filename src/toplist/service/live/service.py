@@ -6,8 +6,9 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
-from toplist.service.clock import BelievedClock, GivenClock
+from toplist.service.clock import BelievedClock, Clock, GivenClock
 from toplist.service.errors import Refused
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.imports import Imports
@@ -22,8 +23,19 @@ from toplist.service.live.segments import Segments
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import OpenStore, Transactions
 from toplist.service.live.uplift_queries import UpliftQueries
+from toplist.service.live.work_memory import WorkMemory
+from toplist.service.log.impression_id import ImpressionIds
 from toplist.service.store.address import open_store
 from toplist.service.store.group_commit import CommitCounts
+
+
+class SharedResources(NamedTuple):
+    """What the services of several partitions share in one process."""
+
+    clock: Clock
+    compiler: PolicyCompiler
+    work: WorkMemory
+    lane: ReadLane
 
 
 class Service:
@@ -54,6 +66,10 @@ class Service:
         Limit of the number of costly reads of one caller that wait for their turn.
     open_store : callable, optional
         Opens the store; by default as its file or address says.
+    shared : SharedResources, optional
+        What it shares with the services of other partitions; by default it has its own.
+    ids : ImpressionIds, optional
+        Makes the ids of impressions.
 
     Attributes
     ----------
@@ -76,35 +92,55 @@ class Service:
         read_share: float = SHARE,
         reads_waiting: int = MOST_WAITING,
         open_store: OpenStore = open_store,
+        shared: SharedResources | None = None,
+        ids: ImpressionIds | None = None,
     ) -> None:
-        own_clock = BelievedClock() if clock is None else GivenClock(clock)
-        self.transactions = Transactions(store, own_clock, learner_bytes, work_bytes, open_store, self._compile)
-        self.compiler = PolicyCompiler()
+        if shared is None:
+            own_clock = BelievedClock() if clock is None else GivenClock(clock)
+            lane = ReadLane(read_share, reads_waiting)
+            resources = SharedResources(own_clock, PolicyCompiler(), WorkMemory(work_bytes), lane)
+        else:
+            resources = shared
+        self._shares = shared is not None
+        self.transactions = Transactions(store, resources.clock, learner_bytes, resources.work, open_store, self._load)
+        self.compiler = resources.compiler
         self.rankings = RankingManager(self.transactions, self.compiler, most_rankings)
         self.items = Items(self.transactions, item_bytes)
-        self.lists = Lists(self.transactions, self.compiler, most_segments)
+        self.lists = Lists(self.transactions, self.compiler, most_segments, ids or ImpressionIds())
         self.imports = Imports(self.transactions, self.compiler, self.items, most_segments, work_bytes)
         self.impressions = Impressions(self.transactions)
-        self.queries = Queries(self.transactions, self.compiler, ReadLane(read_share, reads_waiting))
+        self.queries = Queries(self.transactions, self.compiler, resources.lane)
         self.uplift = UpliftQueries(self.transactions, self.queries.lane)
         self.segments = Segments(self.transactions)
         self.retention = Retention(self.transactions, self.compiler)
+        self.on_code_warning: Callable[[str, str], None] = lambda _ranking, _warning: None  # see `_load`
+        self._warned: set[str] = set()
 
     async def start(self) -> None:
         """Open the store, and compile policies in the background; a list waits until its policy is compiled."""
         self.rankings.policy_change.start()
-        self.compiler.start()
+        if not self._shares:
+            self.compiler.start()
         await self.transactions.open()
 
-    def _compile(self, state: LiveState) -> None:
-        """Compile the policies of all rankings in the background; those that are compiled take no time."""
+    def _load(self, state: LiveState) -> None:
+        """Compile the policies of all rankings in the background; those that are compiled take no time.
+
+        Learners that were made with other code of their policy are told to `on_code_warning`, once.
+        """
+        self.rankings.note_code(state)
         for ranking in state.rankings.values():
+            warning = ranking.settings.code_warning
+            if warning is not None and warning not in self._warned:
+                self._warned.add(warning)
+                self.on_code_warning(ranking.name, warning)
             self.compiler.compile(ranking.settings)
 
     def begin_stop(self) -> None:
         """Cancel compiling and training; requests that wait for them fail without effect."""
         self.rankings.policy_change.stop()
-        self.compiler.stop()
+        if not self._shares:  # else other partitions go on with it
+            self.compiler.stop()
 
     async def stop(self) -> None:
         """Wait for commits in progress, write snapshots of learners, and close the store."""
@@ -146,6 +182,10 @@ class Service:
     def commit_counts(self) -> CommitCounts:
         """Commits since the start."""
         return self.transactions.commit_counts
+
+    async def open_impressions(self) -> int:
+        """Number of impressions that are neither learned nor dropped."""
+        return await self.queries.open_impressions()
 
     async def settle(self) -> None:
         """Wait until all changes so far are committed, or have failed."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from toplist.core.item_id import item_of_text
 from toplist.core.prior import Prior
-from toplist.core.problem import nearest
+from toplist.core.problem import InvalidInput, nearest
 from toplist.service.errors import NotFound, UnknownRanking
 from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
 from toplist.service.live.learners import Learners
@@ -26,6 +26,7 @@ from toplist.service.log.replay import UNREADABLE
 from toplist.service.log.settings import ItemState, LearnerSettings
 from toplist.service.store.group_commit import GroupCommit
 from toplist.service.store.protocol import (
+    FIRST_TALLY,
     DeletedLearnerRow,
     EventRow,
     ImpressionRow,
@@ -33,6 +34,7 @@ from toplist.service.store.protocol import (
     LogReader,
     RankingRow,
     Store,
+    TallyPlace,
 )
 
 T = TypeVar("T")
@@ -107,18 +109,28 @@ class LiveState:
         self.rankings_by_id: dict[int, LiveRanking] = {}
         self.impressions: OrderedDict[bytes, ImpressionState] = OrderedDict()
         self.requests: OrderedDict[tuple[int, str], RememberedRequest] = OrderedDict()
+        self.outdated_sums: dict[int, TallyPlace] = {}  # by ranking, how far sums of earlier measurings are deleted
         self.purging = 0  # the deleted ranking or learner whose impressions were removed last
         self._positions = 0  # of the impressions
         self._being_read: Counter[bytes | tuple[int, str]] = Counter()
         for row, has_learner, segments, items in rows.rankings:
             settings = LearnerSettings.of(decode_ranking(row.settings), row.policy_seq)
-            ranking = LiveRanking(row.id, row.created, settings)
+            try:
+                ranking = LiveRanking(row.id, row.created, settings)
+            except InvalidInput as problem:
+                raise InvalidInput(
+                    f"The ranking {settings.name!r} has the policy {settings.spec.policy!r}, which cannot be made "
+                    f"here: {problem} If it is a policy of your own, install its package, or name its file with "
+                    f"--policies."
+                ) from problem
             ranking.has_learner, ranking.segments = has_learner, segments
             for item in items:
                 features = None if item.features is None else np.frombuffer(item.features)
                 prior = None if item.prior is None else Prior(*np.frombuffer(item.prior).tolist())
                 ranking.items[item_of_text(item.id)] = ItemState(item.place, features, item.hidden, prior)
             self.add_ranking(ranking)
+            if settings.measured:
+                self.outdated_sums[ranking.id] = FIRST_TALLY  # it may have ended before all of them were deleted
 
     def next_seq(self) -> int:
         """Seq of the next event."""
@@ -149,6 +161,7 @@ class LiveState:
         ranking.is_deleted = True
         self.learners.remove(ranking)
         del self.rankings[ranking.name], self.rankings_by_id[ranking.id]
+        self.outdated_sums.pop(ranking.id, None)
 
     def is_deleted(self, impression: ImpressionState) -> bool:
         """Whether the ranking or the segment of an impression was deleted."""

@@ -16,7 +16,6 @@ from typing import Any
 
 from toplist.service.clock import Clock
 from toplist.service.errors import NotOwner, Refused, StoreUnavailable
-from toplist.service.live.learners import WORTH_A_SNAPSHOT
 from toplist.service.live.quarantine import Contained, QuarantineCounts
 from toplist.service.live.state import LiveState, read_rankings
 from toplist.service.live.work_memory import WorkMemory
@@ -57,7 +56,7 @@ class Transactions:
         The time.
     learner_bytes : int
         Limit of the memory for learners.
-    work_bytes : int
+    work : WorkMemory
         Limit of the memory that requests take together to load and copy learners.
     open_store : callable
         Opens the store.
@@ -66,11 +65,11 @@ class Transactions:
     """
 
     def __init__(
-        self, store: Path | str, clock: Clock, learner_bytes: int, work_bytes: int, open_store: OpenStore,
+        self, store: Path | str, clock: Clock, learner_bytes: int, work: WorkMemory, open_store: OpenStore,
         on_load: Callable[[LiveState], None],
     ) -> None:  # fmt: skip
         self.clock = clock
-        self.work = WorkMemory(work_bytes)
+        self.work = work
         self.quarantine = QuarantineCounts()
         self._address, self._learner_bytes, self._open_store = store, learner_bytes, open_store
         self._on_load = on_load
@@ -115,7 +114,7 @@ class Transactions:
         rows: list[Row] = []
         size = 0
         for learner in state.learners:
-            if learner.unkept >= WORTH_A_SNAPSHOT:
+            if learner.is_worth_a_snapshot:
                 kept = learner.snapshot()
                 rows.append(kept)
                 size += len(kept.body)
@@ -131,6 +130,12 @@ class Transactions:
             self._commits.close()
             self._store.close()
         self._state = self._store = self._commits = None
+
+    def limit_learners(self, most_bytes: int) -> None:
+        """Change the limit of the memory for learners; those in memory are evicted as others are used."""
+        self._learner_bytes = most_bytes
+        if self._state is not None:
+            self._state.learners.most_bytes = most_bytes
 
     @property
     def is_open(self) -> bool:

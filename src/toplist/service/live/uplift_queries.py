@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from toplist.service.clock import as_time
@@ -92,6 +93,24 @@ class UpliftQueries:
             next=page[-1][0].slice.partition(":")[2] if len(slices) > limit else None,
         )  # fmt: skip
 
+    async def click_through(self, names: Sequence[str], caller: str = "") -> dict[str, MetricUplift]:
+        """The uplift of the click-through of some rankings; those without a holdout are left out."""
+        state = await self._transactions.state()
+        found = [state.rankings[name] for name in names if name in state.rankings]
+        measured = {one.name: (one.id, one.settings.measured) for one in found if one.settings.measured}
+        if not measured:
+            return {}
+        await self._transactions.settle()
+
+        def read(reader: LogReader) -> dict[str, list[TallyRow]]:
+            return {name: reader.tallies(id, begun, [ALL_KEY]) for name, (id, begun) in measured.items()}
+
+        rows = await state.store.read(read)
+        async with self._lane.turn(caller):
+            return await asyncio.to_thread(
+                lambda: {name: _metric(_tally(row[0]), 0) for name, row in rows.items() if row}
+            )
+
 
 def _name(reader: LogReader, row: TallyRow, by: str) -> str | None:
     """The day or the segment of a slice; None for a segment that was deleted."""
@@ -124,14 +143,17 @@ def _part(tally: Tally) -> dict[str, Any]:
     return {
         "policy": _counts(tally.policy),
         "holdout": _counts(tally.holdout),
-        "metrics": [
-            MetricUplift(
-                metric=metric, policy=_mean(tally.policy, n), holdout=_mean(tally.holdout, n),
-                difference=_compared(tally.difference(metric)), ratio=_compared(tally.ratio(metric)),
-            )
-            for n, metric in enumerate(METRICS)
-        ],
-    }  # fmt: skip
+        "metrics": [_metric(tally, n) for n in range(len(METRICS))],
+    }
+
+
+def _metric(tally: Tally, number: int) -> MetricUplift:
+    """A metric of both groups, compared."""
+    metric = METRICS[number]
+    return MetricUplift(
+        metric=metric, policy=_mean(tally.policy, number), holdout=_mean(tally.holdout, number),
+        difference=_compared(tally.difference(metric)), ratio=_compared(tally.ratio(metric)),
+    )  # fmt: skip
 
 
 def _counts(sums: GroupSums) -> GroupCounts:

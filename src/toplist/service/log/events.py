@@ -40,6 +40,7 @@ class RankingEvent(Struct, frozen=True, omit_defaults=True):
     share: float = 0.0  # of the holdout in that measuring
     stopped: int = 0  # seq of the event by which the guardrail put it back to its baseline; 0: it did not
     by: str = ""  # name of the API key that asked for it; empty without keys
+    code: str = ""  # of `policy_code`: which code of the policy its learners were made with
 
 
 class PutItem(Struct, frozen=True, omit_defaults=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from toplist.service.clock import as_time
 from toplist.service.errors import NotFound
 from toplist.service.log.events import decode_learner
 from toplist.service.log.impression_id import id_text
-from toplist.service.store.protocol import WHOLE_RANKING, LogReader
+from toplist.service.store.protocol import WHOLE_RANKING, EventRow, LogReader
 from toplist.service.wire import Event
 from toplist.support.files import check_writable, import_optional, replace_file
 
@@ -28,6 +28,47 @@ class EventPage(NamedTuple):
 
     until: int
     events: list[Event]
+
+
+class RowPage(NamedTuple):
+    """Rows of the log, complete up to `until`."""
+
+    until: int
+    events: list[EventRow]
+
+
+class KindPages:
+    """The events of some kinds of all rankings, page by page, up to the last event committed when a page is read."""
+
+    def __init__(self, kinds: Sequence[str], after: int = 0) -> None:
+        self._kinds = kinds
+        self.after = after  # the next page has later events; it can be set
+
+    def read_next(self, reader: LogReader) -> RowPage | None:
+        """The next page, which may be empty; None after the last."""
+        last = reader.last_seq()
+        if self.after >= last:
+            return None
+        until = min(self.after + EVENTS_PER_PAGE, last)
+        events = list(reader.events_of_kinds(self._kinds, self.after, until))
+        self.after = until
+        return RowPage(until, events)
+
+
+class LearnerPages:
+    """All events of a learner, page by page, alike."""
+
+    def __init__(self, learner: int, after: int = 0) -> None:
+        self._learner = learner
+        self.after = after
+
+    def read_next(self, reader: LogReader) -> RowPage | None:
+        """The next page; None after the last."""
+        events = list(islice(reader.learner_events(self._learner, self.after), EVENTS_PER_PAGE))
+        if not events:
+            return None
+        self.after = events[-1].seq
+        return RowPage(self.after, events)
 
 
 class EventPages:
@@ -70,12 +111,12 @@ class EventPages:
         return EventPage(until, events)
 
 
-def events_of_store(reader: LogReader, name: str | None = None) -> Iterator[Event]:
-    """The log of a ranking, or of all rankings, one after the other."""
-    rankings = {row.name: row for row in reader.rankings()}
+def events_of_store(parts: Sequence[LogReader], name: str | None = None) -> Iterator[Event]:
+    """The log of a ranking, or of all rankings, one after the other; of all parts of a store."""
+    rankings = {row.name: (row, reader) for reader in parts for row in reader.rankings()}
     if name is not None and name not in rankings:
         raise NotFound(f"There is no ranking {name!r}; {nearest(name, rankings, 'leave it out for all of them')}.")
-    for row in rankings.values() if name is None else [rankings[name]]:
+    for row, reader in rankings.values() if name is None else [rankings[name]]:
         pages = EventPages(row.id, row.name)
         while (page := pages.read_next(reader)) is not None:
             yield from page.events

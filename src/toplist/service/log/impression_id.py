@@ -6,11 +6,26 @@ import os
 import struct
 from collections.abc import Iterator
 
+MOST_PARTITIONS = 1 << 12
+_PARTITION = MOST_PARTITIONS - 1  # the last bits of an id, where a store is divided into partitions
+
 
 class ImpressionIds:
-    """Makes increasing ids that cannot be guessed."""
+    """Makes increasing ids that cannot be guessed.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    partition : int or None, default None
+        The partition that ids tell; None: the store is not divided, and those bits are random, too.
+
+    Examples
+    --------
+    >>> partition_of_id(ImpressionIds(5).next(1_700_000_000_000))
+    5
+    """
+
+    def __init__(self, partition: int | None = None) -> None:
+        self._keep, self._add = (~0, 0) if partition is None else (~_PARTITION, partition)
         self._moment = 0
         self._count = 0
         self._random: Iterator[int] = iter(())
@@ -28,7 +43,12 @@ class ImpressionIds:
             self._random = iter(struct.unpack("512Q", os.urandom(4096)))
             random = next(self._random)
         head = self._moment << 16 | 0x7000 | self._count
-        return (head << 64 | 0x8 << 60 | random >> 2).to_bytes(16, "big")
+        return (head << 64 | 0x8 << 60 | (random >> 2) & self._keep | self._add).to_bytes(16, "big")
+
+
+def partition_of_id(id: bytes) -> int:
+    """The partition that an id tells."""
+    return int.from_bytes(id[-2:], "big") & _PARTITION
 
 
 def id_text(id: bytes) -> str:

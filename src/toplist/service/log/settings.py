@@ -20,6 +20,7 @@ from toplist.ranker.priors import takes_item_priors
 from toplist.ranker.size import SizeByItems
 from toplist.service.errors import Refused
 from toplist.service.log.events import ItemsEvent, RankingEvent, decode_items, decode_ranking
+from toplist.service.log.policy_code import code_warning, policy_code
 from toplist.service.store.protocol import EventRow
 from toplist.service.wire import RankingSpec
 
@@ -55,6 +56,7 @@ class LearnerSettings(NamedTuple):
     measured: int = 0  # seq of the event from which the uplift is measured; 0: it is not
     share: float = 0.0  # of the holdout in that measuring
     stopped: int = 0  # seq of the event by which the guardrail put it back to its baseline
+    code: str = ""  # of `policy_code`: which code of the policy made the learners; empty before it is recorded
 
     @classmethod
     def of(cls, event: RankingEvent, policy_seq: int = 0) -> LearnerSettings:
@@ -65,14 +67,14 @@ class LearnerSettings(NamedTuple):
         floor = event.floor or (0 if event.trained else policy_seq)
         return cls(
             spec.name, spec, policy_seq, event.trained, places, longest, event.first_list, floor, event.salt,
-            event.measured, event.share, event.stopped,
+            event.measured, event.share, event.stopped, event.code,
         )  # fmt: skip
 
     def event(self, deleted: bool = False) -> RankingEvent:
         """The event that records these settings."""
         return RankingEvent(
             self.spec, self.trained, self.policy_seq, deleted, self.places, self.longest, self.first_list, self.floor,
-            self.salt, self.measured, self.share, self.stopped,
+            self.salt, self.measured, self.share, self.stopped, code=self.code,
         )  # fmt: skip
 
     def with_spec(self, spec: RankingSpec) -> LearnerSettings:
@@ -97,8 +99,8 @@ class LearnerSettings(NamedTuple):
         repeat them. There were fewer lists than events, so seq is a free number.
         """
         if self.trained:
-            return self._replace(policy_seq=seq, first_list=0)
-        return self._replace(policy_seq=seq, first_list=seq, floor=seq)
+            return self._replace(policy_seq=seq, first_list=0, code=policy_code(self.policy))
+        return self._replace(policy_seq=seq, first_list=seq, floor=seq, code=policy_code(self.policy))
 
     @property
     def policy(self) -> str:
@@ -107,6 +109,11 @@ class LearnerSettings(NamedTuple):
         if spec.mode != "exploring":
             return spec.policy
         return f"exploring(policy={spec.policy!r}, share={float(spec.explore)!r})"
+
+    @property
+    def code_warning(self) -> str | None:
+        """What to say if the code of the policy is not the one that its learners were made with; else None."""
+        return code_warning(self.name, self.policy, self.code)
 
     @property
     def has_groups(self) -> bool:
@@ -205,6 +212,14 @@ def items_at(changes: Iterable[EventRow], seq: int) -> ItemStates:
     return items
 
 
+def pins_problem(settings: LearnerSettings) -> Refused | None:
+    """Why these settings cannot have pins; None if they can, or have none."""
+    if not settings.spec.pins or settings.capabilities().takes_pins:
+        return None
+    policy = settings.spec.policy
+    return Refused(f"The policy {policy} takes no pins; set pins to {{}}, or use another policy.", "/pins")
+
+
 def settings_problem(settings: LearnerSettings) -> Refused | None:
     """Why these settings are invalid, with the field at fault; None if they are valid."""
     spec = settings.spec
@@ -227,6 +242,8 @@ def settings_problem(settings: LearnerSettings) -> Refused | None:
             f"The policy {spec.policy} cannot pool segments, since it {reason}; set pool to none, or use another "
             f"policy.", "/pool",
         )  # fmt: skip
+    if (refused := pins_problem(settings)) is not None:
+        return refused
     joined = settings.joined
     if spec.pool == "prior" and can.needs_features and joined > MOST_POOLED:
         return Refused(

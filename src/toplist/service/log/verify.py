@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from toplist.core.problem import InvalidInput
 from toplist.service.errors import StoreUnavailable
-from toplist.service.log.events import decode_learner, decode_quarantined
+from toplist.service.log.events import decode_learner, decode_quarantined, decode_ranking
 from toplist.service.log.impression_id import id_text
 from toplist.service.log.replay import UNREADABLE, Replay, events_since, replay_from_log, replay_from_snapshot
 from toplist.service.log.settings import LearnerSettings, settings_at_end
@@ -84,6 +84,19 @@ def quarantined(reader: LogReader) -> Iterator[str]:
         if event.impression is not None:
             what = f"The list {id_text(event.impression)}"
         yield f"{what} is in quarantine since event {event.seq}: {reason}"
+
+
+def code_warnings(reader: LogReader, damaged: Container[int] = ()) -> Iterator[str]:
+    """A sentence for every ranking whose learners were made with other code; not for damaged ones."""
+    for row in reader.rankings():
+        if row.id in damaged:
+            continue
+        try:
+            warning = LearnerSettings.of(decode_ranking(row.settings), row.policy_seq).code_warning
+        except UNREADABLE:  # told with its learners
+            continue
+        if warning is not None:
+            yield warning
 
 
 def _rebuild(reader: LogReader, settings: LearnerSettings, row: LearnerRow, live: LiveBeliefs | None) -> RebuiltLearner:

@@ -3,6 +3,7 @@
 Class names, fields and the docstrings of messages appear in /openapi.json: changing one changes the published API.
 """
 
+from toplist.service.wire.cluster import ClusterPartition, ClusterServer, ClusterView
 from toplist.service.wire.fields import (
     INTEGER_RULE,
     IS_PLACE,
@@ -57,7 +58,18 @@ from toplist.service.wire.lists import (
     SeenEntry,
     TokenReport,
 )
-from toplist.service.wire.live import LiveEvent, LiveItem, LiveQuery, RankingView
+from toplist.service.wire.live import (
+    DetectedChange,
+    FeatureWeight,
+    LiveEvent,
+    LiveItem,
+    LiveQuery,
+    Overview,
+    OverviewQuery,
+    RankingSummary,
+    RankingView,
+    SharePoint,
+)
 from toplist.service.wire.problems import PROBLEM_MEDIA, PROBLEM_STATUSES, PROBLEM_TYPE_PREFIX, Fault, ProblemBody
 from toplist.service.wire.rankings import Health, Ranking, RankingChange, Rankings, RankingSpec, StopIf
 from toplist.service.wire.uplift import (
@@ -83,6 +95,8 @@ __all__ = [
     "TEXT_RULE", "TokenReport", "too_large",
 ]  # fmt: skip
 __all__ += [
-    "Bounds", "ComparedGroups", "GroupCounts", "GuardrailStop", "MetricUplift", "SampleRatio", "StopIf", "Uplift",
-    "UpliftQuery", "UpliftSlice",
+    "Bounds", "ClusterPartition", "ClusterServer", "ClusterView",
+    "ComparedGroups", "DetectedChange", "FeatureWeight", "GroupCounts", "GuardrailStop", "MetricUplift",
+    "Overview", "OverviewQuery", "RankingSummary", "SampleRatio", "SharePoint", "StopIf", "Uplift", "UpliftQuery",
+    "UpliftSlice",
 ]  # fmt: skip

@@ -91,6 +91,7 @@ PoolKind = Literal["none", "prior"]
 ServingMode = Literal["live", "shadow", "exploring"]
 UpliftMetric = Literal["click_through", "clicks_per_list", "clicks_at_1"]
 UpliftSlices = Literal["none", "day", "segment"]
+OverviewOrder = Literal["name", "lists", "click_through"]
 NewItems = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 MAX_REPORT_ENTRIES = 2000  # every position of the longest list, once by number and once by item
 LARGEST = 1e6  # absolute value of a feature; in a sum of squares, a much larger one would round the others away

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from toplist.core.defaults import DEFAULT_POLICY
 from toplist.service.wire.fields import (
+    IS_PLACE,
     FeatureCount,
     Level,
     ManyIds,
@@ -27,6 +28,7 @@ from toplist.service.wire.fields import (
 )
 
 Baseline = Annotated[list[ManyIds], Meta(max_length=10_000)]
+Pins = Annotated[dict[str, ManyIds], Meta(max_length=1000)]
 
 
 class StopIf(Strict, frozen=True, kw_only=True):
@@ -63,10 +65,13 @@ class RankingSpec(Strict, frozen=True):
     holdout: Probability = 0.0  # share of visitors that always get the baseline
     holdout_learns: bool = True  # whether lists of the holdout are learned from, where the policy can
     stop_if: StopIf | None = None
+    pins: Pins = field(default_factory=dict)  # 1-based position to item, of every list that can have it there
 
     def __post_init__(self) -> None:
         if self.baseline:
             check_baseline(self.baseline)
+        if self.pins:
+            check_pins(self.pins)
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
@@ -95,9 +100,12 @@ class Ranking(Struct, frozen=True, kw_only=True):
     holdout: float
     holdout_learns: bool
     stop_if: StopIf | None
+    pins: dict[str, str | int]
     items: int  # number of items, including hidden ones
     created: str  # RFC 3339 in UTC, like all times
     stopped: bool = False  # whether the guardrail put it back to its baseline
+    code: str | None = None  # Python version and fingerprint of the policy's code that its learners were made with
+    code_warning: str | None = None  # a sentence, if the policy's code is another one now
 
 
 class RankingChange(Strict, frozen=True):
@@ -115,6 +123,7 @@ class RankingChange(Strict, frozen=True):
     holdout: Probability | UnsetType = UNSET
     holdout_learns: bool | UnsetType = UNSET
     stop_if: StopIf | UnsetType | None = UNSET
+    pins: Pins | UnsetType = UNSET  # all of them; the former ones are gone
     # A new value of one of these needs new learners.
     policy: str | UnsetType = UNSET
     seed: Seed | UnsetType = UNSET
@@ -132,6 +141,8 @@ class RankingChange(Strict, frozen=True):
     def __post_init__(self) -> None:
         if isinstance(self.baseline, list):
             check_baseline(self.baseline)
+        if isinstance(self.pins, dict):
+            check_pins(self.pins)
 
 
 def check_baseline(baseline: list[str | int]) -> None:
@@ -139,6 +150,15 @@ def check_baseline(baseline: list[str | int]) -> None:
     check_texts(baseline, "`$.baseline[{}]`")
     if len(set(baseline)) < len(baseline):
         raise ValueError("The baseline names an item twice; name each once")
+
+
+def check_pins(pins: dict[str, str | int]) -> None:
+    """Refuse pins with bad positions or ids, or with an item twice."""
+    check_texts(pins.values(), "`$.pins[...]`")
+    if wrong := next((position for position in pins if not IS_PLACE(position)), None):
+        raise ValueError(f"A pinned position is {wrong!r}, but positions are whole numbers from 1; correct it")
+    if len(set(pins.values())) < len(pins):
+        raise ValueError("An item is pinned twice; pin each once")
 
 
 class Rankings(Struct, frozen=True, kw_only=True):

@@ -71,7 +71,7 @@ def make_list(
         positions=positions,
         among=None if among is None else ids("among", among),
         exclude=ids("exclude", exclude),
-        pins={} if pins is None else _pins(pins),
+        pins={} if pins is None else pins_by_text(pins),
         person=None if person is None else elements("person", person, NUMBERS),
         features=None if features is None else _rows(features),
         visitor=optional_text("visitor", visitor),
@@ -83,7 +83,8 @@ def make_list(
     return ClientRequest("POST", f"{ranking_path(name)}/lists", ListReply, request)
 
 
-def _pins(given: Mapping[int, ItemId]) -> dict[str, ItemId]:
+def pins_by_text(given: Mapping[int, ItemId]) -> dict[str, ItemId]:
+    """Pinned items by position, as JSON has them."""
     pins = mapping("pins", given, "write {1: 'tea'}")
     return {str(position): item_id(f"pins[{position!r}]", item) for position, item in pins.items()}
 

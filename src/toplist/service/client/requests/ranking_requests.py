@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from msgspec import UNSET, UnsetType
@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from toplist.core.item_id import ItemId
 from toplist.service.client.arguments import ids, wrong_type
 from toplist.service.client.client_request import ClientRequest, ranking_path
+from toplist.service.client.requests.list_requests import pins_by_text
 from toplist.service.wire import Ranking, RankingChange, Rankings, RankingSpec, StopIf
 
 
@@ -39,6 +40,7 @@ def create_ranking(
     holdout: float | UnsetType = UNSET,
     holdout_learns: bool | UnsetType = UNSET,
     stop_if: StopIf | UnsetType | None = UNSET,
+    pins: Mapping[int, ItemId] | UnsetType = UNSET,
 ) -> ClientRequest[Ranking]:
     """Create a ranking, from a `RankingSpec` or from its fields as keywords.
 
@@ -78,6 +80,8 @@ def create_ranking(
         Whether the lists of the holdout are learned from, where the policy can.
     stop_if : StopIf or None, default None
         When to go back to the baseline.
+    pins : mapping of int to str or int, default {}
+        Item by position, from 1, of every list that can have it there.
 
     Returns
     -------
@@ -95,6 +99,7 @@ def create_ranking(
         "propensities": propensities, "pool": pool, "pool_strength": pool_strength,
         "baseline": _order(baseline), "mode": mode, "explore": explore, "holdout": holdout,
         "holdout_learns": holdout_learns, "stop_if": stop_if,
+        "pins": _pins(pins),
     }  # fmt: skip
     given: dict[str, Any] = {field: value for field, value in fields.items() if value is not UNSET}
     if spec is None:
@@ -156,6 +161,7 @@ def change_ranking(
     holdout: float | UnsetType = UNSET,
     holdout_learns: bool | UnsetType = UNSET,
     stop_if: StopIf | UnsetType | None = UNSET,
+    pins: Mapping[int, ItemId] | UnsetType = UNSET,
     policy: str | UnsetType = UNSET,
     seed: int | UnsetType = UNSET,
     steps: int | UnsetType | None = UNSET,
@@ -189,6 +195,8 @@ def change_ranking(
         Whether the lists of the holdout are learned from, where the policy can.
     stop_if : StopIf or None, optional
         When to go back to the baseline.
+    pins : mapping of int to str or int, optional
+        Item by position, from 1, of every list that can have it there; all of them, {} for none.
     policy, seed, steps, prior_mean, prior_strength, new_per_list, pool : optional
         A new value of one of these needs new learners.
     train : bool, default True
@@ -202,10 +210,15 @@ def change_ranking(
         positions=positions, click_window=click_window, retention=retention, reference=reference,
         propensities=propensities, pool_strength=pool_strength, pool=pool, policy=policy, seed=seed, steps=steps,
         prior_mean=prior_mean, prior_strength=prior_strength, new_per_list=new_per_list, baseline=_order(baseline),
-        mode=mode, explore=explore, holdout=holdout, holdout_learns=holdout_learns, stop_if=stop_if, train=train,
+        mode=mode, explore=explore, holdout=holdout, holdout_learns=holdout_learns, stop_if=stop_if,
+        pins=_pins(pins), train=train,
     )  # fmt: skip
     restarts = policy is not UNSET and not train  # each time: what was learned since the first would be lost
     return ClientRequest("PATCH", ranking_path(name), Ranking, change, repeatable=not restarts, slow=True)
+
+
+def _pins(pins: Mapping[int, ItemId] | UnsetType) -> dict[str, ItemId] | UnsetType:
+    return pins if isinstance(pins, UnsetType) else pins_by_text(pins)
 
 
 def _order(baseline: Sequence[ItemId] | UnsetType | None) -> list[ItemId] | UnsetType | None:

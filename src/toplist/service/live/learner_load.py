@@ -1,0 +1,97 @@
+"""Reads a learner and replays its events, on the event loop or in another thread."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import chain, takewhile
+
+from toplist.service.live.ranking import LiveRanking
+from toplist.service.log.replay import Replay, in_order, replay_from_snapshot, replay_from_start
+from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
+from toplist.service.store.group_commit import GroupCommit
+from toplist.service.store.protocol import ITEMS, EventRow, LearnerRow, LogReader, SnapshotRow, Store
+
+MANY_CHANGES = 2  # of a ranking's items, thousands each, which are replayed in another thread
+MANY_EVENTS = 200  # of a learner, which are replayed in another thread; some milliseconds
+
+
+class ReadIsOver(Exception):
+    """An event is needed that the read, which is over, did not bring."""
+
+
+class LearnerLoad:
+    """Reads a learner and replays its events: those in the log, then those that wait for their commit."""
+
+    def __init__(self, ranking: LiveRanking, row: LearnerRow, commits: GroupCommit) -> None:
+        self._row = row
+        self._settings: LearnerSettings = ranking.settings
+        self._items: ItemStates = dict(ranking.items)
+        self._first_pending = commits.first_pending_seq()
+        pending = list(commits.pending_rows())
+        self._events = [event for event in pending if type(event) is EventRow and event.ranking == row.ranking]
+        self._snapshots = [kept for kept in pending if type(kept) is SnapshotRow and kept.learner == row.id]
+        self.is_over = False  # whether the reader must not be used any more
+
+    def concerns(self, event: EventRow) -> bool:
+        """Whether the learner replays an event."""
+        return event.learner == self._row.id or (event.ranking == self._row.ranking and event.kind == ITEMS)
+
+    def __call__(self, reader: LogReader) -> Replay:
+        """Read and replay."""
+        with reader.snapshot_reads():  # a commit may replace events by a snapshot
+            return self._replay(reader)
+
+    def takes_long(self, reader: LogReader) -> bool:
+        """Whether the event loop would be held up.
+
+        After a crash, every learner replays the same changes of items; after a change of the policy, one that was not
+        trained before replays all of its lists.
+        """
+        kept = self._latest_snapshot(reader)
+        start = self._settings.first_event(self._row.id) if kept is None else kept.seq
+        return reader.has_item_events(self._row.ranking, start, MANY_CHANGES) or reader.has_learner_events(
+            self._row.id, start, MANY_EVENTS
+        )
+
+    def in_thread(self, store: Store) -> Replay:
+        """Read and replay in another thread."""
+        reader = store.reader()
+        try:
+            return self(reader)
+        finally:
+            reader.close()
+
+    def _replay(self, reader: LogReader) -> Replay:
+        settings, row = self._settings, self._row
+        kept = self._latest_snapshot(reader)
+        start = settings.first_event(row.id) if kept is None else kept.seq
+        pending = [event for event in self._events if event.seq > start and self.concerns(event)]
+        changes = self._committed(reader.item_events(row.ranking, start))  # one by one: each may have all items
+
+        def fetch(seq: int) -> EventRow | None:
+            if seq >= self._first_pending:
+                return next((event for event in self._events if event.seq == seq), None)
+            if self.is_over:
+                raise ReadIsOver
+            return reader.event(seq)
+
+        if kept is not None:
+            replay = replay_from_snapshot(settings, row, kept, fetch)
+        elif reader.has_item_events(row.ranking, start, 1) or any(event.kind == ITEMS for event in pending):
+            waiting = (event for event in self._events if event.kind == ITEMS)
+            ever = chain(self._committed(reader.item_events(row.ranking, 0)), waiting)
+            replay = replay_from_start(settings, row, items_at(ever, start), fetch)
+        else:
+            replay = replay_from_start(settings, row, self._items, fetch)
+        replay.run(in_order(self._committed(reader.learner_events(row.id, start)), changes))
+        replay.run(pending)
+        return replay
+
+    def _committed(self, events: Iterable[EventRow]) -> Iterator[EventRow]:
+        return takewhile(lambda event: event.seq < self._first_pending, events)
+
+    def _latest_snapshot(self, reader: LogReader) -> SnapshotRow | None:
+        """The latest snapshot, committed or not: a policy is not trained twice while its rows wait for a commit."""
+        policy_seq = self._settings.policy_seq
+        waiting = [kept for kept in self._snapshots if kept.policy_seq == policy_seq]
+        return waiting[-1] if waiting else reader.snapshot(self._row.id, policy_seq)
