@@ -8,7 +8,7 @@ from argparse import ArgumentParser
 from msgspec import Struct
 
 from toplist.cli.serve import add_set, settings_of
-from toplist.service import run
+from toplist.service import run, serving
 from toplist.service.config import Settings
 from toplist.service.http.app import App, make_app
 from toplist.service.http.logs import Log
@@ -50,7 +50,7 @@ def main() -> None:
     for flag in ("--config", "--store", "--host", "--port"):
         parser.add_argument(flag)
     add_set(parser)
-    run.make_app = with_nothing  # type: ignore[attr-defined]  # called from there
+    serving.make_app = with_nothing  # type: ignore[attr-defined]  # called from there
     run.serve(settings_of(parser.parse_args(sys.argv[1:])))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import toplist
 from toplist.core.slate import Floats
-from toplist.parts.index.klucb import exploration_budget, kl_upper
+from toplist.parts.index.kl_solver import exploration_budget, kl_upper
 
 # The suite is not installed; it is run from the root of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
