@@ -25,6 +25,7 @@ from running import (
 
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.live import learners, state
+from toplist.service.live.learner_load import LearnerLoad
 from toplist.service.live.quarantine import Contained
 from toplist.service.live.service import Service
 from toplist.service.log import replay, training
@@ -71,7 +72,7 @@ def gated(service: Service) -> GatedStore:
 
 
 def loads_a_learner(work: Any) -> bool:
-    return type(work).__name__ == "_LearnerLoad"
+    return isinstance(work, LearnerLoad)
 
 
 def test_two_requests_with_one_id_get_one_list(tmp_path: Path) -> None:
