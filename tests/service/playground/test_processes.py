@@ -190,6 +190,18 @@ def test_limits_of_time_and_memory_are_told(settings: PlaygroundSettings, messag
     run(work())
 
 
+def test_the_memory_of_the_service_is_not_that_of_a_simulation() -> None:
+    settings = PlaygroundSettings(memory=800)
+    held = np.ones(settings.memory << 17)  # Linux counts it for every process that this one starts
+
+    async def work() -> list[Told]:
+        async with opened(settings) as playground:
+            return await all_of(begin(playground))
+
+    assert run(work())[-1] == {"event": "done"}
+    assert held.nbytes == settings.memory << 20
+
+
 def test_a_crash_is_told() -> None:
     async def work() -> None:
         async with opened() as playground:

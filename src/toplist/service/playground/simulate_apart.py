@@ -27,7 +27,15 @@ NICENESS = 10
 LOOK_EVERY = 0.05  # seconds
 ADDRESSES = 4 << 30  # bytes of address space beyond the memory: libraries and threads reserve more than they use
 OUT_OF_MEMORY = 77  # exit code
-_BYTES = 1 if sys.platform == "darwin" else 1024  # of a unit of ru_maxrss
+_MEMORY = Path("/proc/self/statm")
+
+
+def memory_in_use() -> int:
+    """Bytes of memory that this process has in use; where the system does not say, the most it ever had."""
+    if _MEMORY.exists():  # the other figure begins, on Linux, with that of the process that started this one
+        return int(_MEMORY.read_text().split()[1]) * resource.getpagesize()
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most if sys.platform == "darwin" else most * 1024
 
 
 def limit_memory(megabytes: int) -> None:
@@ -37,7 +45,7 @@ def limit_memory(megabytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (most + ADDRESSES, most + ADDRESSES))
 
     def watch() -> None:
-        while resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _BYTES <= most:
+        while memory_in_use() <= most:
             sleep(LOOK_EVERY)
         os._exit(OUT_OF_MEMORY)
 
