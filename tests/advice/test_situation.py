@@ -1,11 +1,12 @@
 """The situation of a log: sizes, horizon, and the sample of queries by traffic."""
 
 import numpy as np
+import pyarrow
 import pytest
 
 from toplist.advice.situation import describe_situation, logged_lists, sample_queries
 from toplist.core.problem import InvalidInput
-from toplist.logs import ClickLog
+from toplist.logs import ClickLog, read_log
 
 DAY = 86_400.0
 
@@ -41,6 +42,12 @@ def test_a_page_longer_than_the_lists_is_refused() -> None:
         describe_situation(some_log(), 4, None)
     with pytest.raises(InvalidInput, match="no lists with items"):
         describe_situation(ClickLog.from_lists([], [], []), 1, None)
+
+
+def test_why_no_list_can_be_used() -> None:
+    lost = read_log(pyarrow.table({"query": ["q"], "items": [["a", "b"]], "clicked": [[3]]}))
+    with pytest.raises(InvalidInput, match=r"no lists with items that can be used, .* 1 skipped: a clicked position"):
+        describe_situation(lost, 1, None)
 
 
 def test_few_queries_are_all_taken() -> None:

@@ -134,7 +134,7 @@ def test_units_are_visitors_if_the_log_has_them() -> None:
     assert units_of(log).unit is not None
     assert units_of(log).independent == 2
     assert units_of(log, "list").unit is None
-    bare = ClickLog.from_lists(["q"], [["a"]], [[]])
+    bare = ClickLog.from_lists(["q"] * 2, [["a"]] * 2, [[]] * 2)
     assert units_of(bare).name == "list"
     with pytest.raises(ValueError, match="has no visitors"):
         units_of(bare, "visitor")
@@ -142,12 +142,25 @@ def test_units_are_visitors_if_the_log_has_them() -> None:
         units_of(bare, "session")
 
 
+def test_a_single_unit_has_no_interval() -> None:
+    log = ClickLog.from_lists(["q"] * 3, [["a"]] * 3, [[]] * 3, visitors=["x"] * 3)
+    with pytest.raises(ValueError, match=r"All 3 lists of the log are of one visitor, .* use by='list'"):
+        units_of(log)
+    assert units_of(log, "list").independent == 3
+    with pytest.raises(ValueError, match="The log has 1 list, but an interval needs at least 2; log more"):
+        units_of(log.take(np.arange(1)), "list")
+    heavy = ClickLog.from_lists(["q"], [["a"]], [[]], weights=[3])
+    assert units_of(heavy).lists == 3
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         (IntervalSettings("norml"), "perhaps you mean 'normal'"),
         (IntervalSettings(level=95), "above 0 and below 1"),
+        (IntervalSettings(level="high"), "is 'high', but must be above 0"),  # type: ignore[arg-type]
         (IntervalSettings(resamples=1), "at least 2"),
+        (IntervalSettings(resamples=2.5), "is 2.5, but must be a whole number"),  # type: ignore[arg-type]
     ],
 )
 def test_wrong_settings_are_refused(settings: IntervalSettings, message: str) -> None:

@@ -1,6 +1,7 @@
 """What a log cannot tell is refused with the reason, and doubtful answers are warned of."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,6 +100,9 @@ def test_an_empty_log_is_refused() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"learning": "no"}, "learning is 'no', but must be True or False"),
+        ({"uniform": 1}, "uniform is 1, but must be True or False"),
+        ({"clip": "much"}, "clip is 'much', but must be a number"),
         ({"estimators": ["ipps"]}, "perhaps you mean 'ips'"),
         ({"clip": 0.0}, "a number above 0"),
         ({"interval": "exact"}, "one of normal, bootstrap, bernstein"),
@@ -122,12 +126,18 @@ def test_the_result_prints_and_is_plain_data() -> None:
     assert data["logged"]["value"] == pytest.approx(small.true_value(LOGGED, USERS))
 
 
-def test_a_single_list_has_no_interval() -> None:
+def test_a_single_list_is_refused() -> None:
+    """Its interval would have no length, and the mean weight look wrong."""
     log = ClickLog.from_lists(["q"], [["a"]], [[1]], propensities=[[1.0]])
-    found = evaluate(log, lambda log: log.propensity, "ips")
-    assert found.to_dict()["estimates"][0]["interval"] == [None, None]
-    assert found.to_dict()["logged"]["interval"] == [None, None]
-    assert found["ips"].value == 1.0
+    with pytest.raises(ValueError, match="has 1 list, but an interval needs at least 2"):
+        evaluate(log, lambda log: log.propensity, "ips")
+
+
+def test_an_evaluation_says_why_no_list_can_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"items": ["a", "b"], "clicked": [1], "propensity": [0, 1]}\n' * 3)
+    with pytest.raises(ValueError, match=r"no lists that can be used, .* 3 skipped: a propensity .* correct these"):
+        evaluate(path, lambda log: log.propensity)
 
 
 def test_only_a_ranker_goes_on_learning() -> None:

@@ -60,7 +60,9 @@ def test_weights_count_in_click_through() -> None:
 
 def test_an_empty_log() -> None:
     found = describe(ClickLog.from_lists([], [], []))
-    assert (found.lists, found.positions, found.head, found.conspicuous) == (0, [], [], [])
+    assert (found.lists, found.positions, found.head, found.conspicuous) == (
+        0, [], [], ["there is no list that can be used"],
+    )  # fmt: skip
     assert str(found).startswith("0 lists of 0 items, 0 queries, 0 items")
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from toplist import Ranker, train
 from toplist.core.beliefs import array_bytes
-from toplist.logs import ClickLog
+from toplist.logs import ClickLog, read_log
 from toplist.support.progress import Progress
 from toplist.training import list_columns, query_lists
 
@@ -150,6 +150,18 @@ def test_one_query_or_all_together() -> None:
         train(log, "dcm-ts", query="x")
     with pytest.raises(ValueError, match="query and together"):
         train(log, "dcm-ts", query="q1", together=True)
+    with pytest.raises(ValueError, match="together is 'false', but must be True or False"):
+        train(log, "dcm-ts", together="false")  # type: ignore[arg-type]
+
+
+def test_why_no_list_can_be_learned_from(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"items": ["a", "a"], "clicked": [1]}\n' * 2)
+    reason = r"no lists that can be used, .* 2 skipped: an item is twice in the list .* correct these lines"
+    with pytest.raises(ValueError, match=reason):
+        train(path)
+    with pytest.raises(ValueError, match=reason):
+        train(read_log(path))
 
 
 def test_what_was_in_view_and_where_the_visitor_left_count() -> None:

@@ -154,6 +154,12 @@ def test_position_based_clicks_have_the_frequencies_of_the_formula() -> None:
 # Contexts -------------------------------------------------------------------------------------------------------------
 
 
+def test_a_text_is_no_boolean() -> None:
+    with pytest.raises(ValueError, match="Contextual's fresh is 'false', but must be True or False"):
+        Contextual(fresh="false").checked()  # type: ignore[arg-type]
+    assert Contextual(fresh=np.False_).checked().fresh is False  # type: ignore[arg-type]
+
+
 def moments(world: Contextual, steps: int, key: int = 5) -> list[dict[str, Floats]]:
     ready = world.checked()
     moment = ready.begin()

@@ -19,7 +19,7 @@ from toplist.advice.query_worlds import plan_queries
 from toplist.advice.ready import make_ready
 from toplist.advice.situation import describe_situation, sample_queries
 from toplist.advice.stacking import Stacking, allot, stack
-from toplist.core.problem import InvalidInput, checked_seed, float_array, number, refuse, whole
+from toplist.core.problem import InvalidInput, checked_seed, float_array, number, refuse, true_or_false, whole
 from toplist.core.slate import Floats
 from toplist.engine.simulate import checked_threads
 from toplist.logs import ClickLog, FitProgress, ModelComparison, fit
@@ -138,6 +138,7 @@ def advise(
     share = number("The trust", trust, 0.0, 1.0, "give how much to trust the fit, as 0.5")
     most = whole("The number of queries", queries, 1, "give the number of queries to play")
     count = whole("The number of draws", draws, 2, "an interval needs two")
+    again = true_or_false("refits", refits, "True refits to resampled lists, which is slow")
     records = open_log(log, reading)
     situation = describe_situation(records, positions, lists)
     if situation.lists < LEAST_LISTS:
@@ -150,7 +151,7 @@ def advise(
     weights = weigh(compared)
     sampled = sample_queries(records, most, key)
     facts = PairFacts(records, rows)
-    drawn = fit_weighed(records, compared, facts, weights, count, key, sampled.codes, refits, tell)
+    drawn = fit_weighed(records, compared, facts, weights, count, key, sampled.codes, again, tell)
     leading = next(iter(drawn.values())).fitted
     tell(AdviceProgress("look for drift", 0, 1))
     drift = find_drift(leading, records, sampled.codes)
@@ -172,7 +173,7 @@ def advise(
     scale = scale_of(make(best), scales)
     ready = make_ready(records, leading, best, situation.positions, situation.horizon, share, scale, rows, drift)
     settings = {
-        "trust": share, "queries": len(plans), "draws": count, "refits": bool(refits), "seed": key,
+        "trust": share, "queries": len(plans), "draws": count, "refits": again, "seed": key,
         "models": list(models),
     }  # fmt: skip
     notes = tuple(cautions(drawn, situation.days))

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toplist.core.problem import InvalidInput, refuse, whole
+from toplist.core.problem import refuse, whole
 from toplist.core.slate import Floats, Ints
 from toplist.logs import ClickLog
 from toplist.logs.id_table import Codes
+from toplist.logs.report import no_lists
 from toplist.logs.tallies import DAY
 
 MOST_LOGGED = 200  # logged lists of a query whose mean value stands for all of them
@@ -106,7 +107,7 @@ def describe_situation(log: ClickLog, positions: int, lists: int | None) -> Situ
     """
     places = whole("The number of positions", positions, 1, "give the length of the list")
     if not len(log) or not len(log.item):
-        raise InvalidInput("The log has no lists with items; read a log that has.")
+        raise no_lists("an advice needs some", log.report, "lists with items")
     if places > log.positions:
         accepted = f"at most {log.positions}, the length of the longest list of the log"
         raise refuse("The number of positions", places, accepted, "nothing is known of lower ones")

@@ -214,6 +214,20 @@ def number(what: str, given: Any, least: float, most: float, advice: str) -> flo
     return value
 
 
+def true_or_false(what: str, given: Any, advice: str) -> bool:
+    """Check a boolean: texts as "false" and numbers are refused, since they would count as true unless empty.
+
+    Examples
+    --------
+    >>> true_or_false("The switch", "false", "write it without quotes")
+    Traceback (most recent call last):
+    toplist.core.problem.InvalidInput: The switch is 'false', but must be True or False; write it without quotes.
+    """
+    if not isinstance(given, bool | np.bool_):
+        raise refuse(what, given, "True or False", advice)
+    return bool(given)
+
+
 def prior(of: str, mean: Any, strength: Any) -> tuple[float, float]:
     """Check a prior: each item counts as examined `strength` times with mean `mean` before it is seen.
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from toplist.core.problem import InvalidInput, checked_seed, nearest, refuse, several, whole
+from toplist.core.problem import InvalidInput, checked_seed, nearest, number, refuse, several, true_or_false, whole
 from toplist.core.slate import Floats
 from toplist.evaluation.estimate import MeanEstimate
 from toplist.evaluation.intervals import IntervalSettings, interval_of
@@ -29,6 +29,7 @@ from toplist.ranker import Ranker
 
 REPLAYS = {"replay": False, "replay-prefix": True}
 LEARNS = "a policy that goes on learning can be judged by replay only"
+LARGEST = 1e300  # of a weight
 NOTHING: Mapping[str, Any] = {}
 
 
@@ -115,17 +116,19 @@ def evaluate(
     >>> evaluate(log, ranker, "ips")["ips"].value
     1.5
     """
+    is_uniform = true_or_false("uniform", uniform, "True says that the lists were uniformly random")
+    goes_on = true_or_false("learning", learning, "True lets the ranker go on learning")
     shown = log if isinstance(log, ClickLog) else read_log(log, **reading)
     names = chosen_estimators(estimators)
     settings = IntervalSettings(interval, level, resamples, checked_seed(seed)).checked()
     own = EstimatorSettings(
-        checked_clip(clip), model, whole("The number of folds", folds, 2, "give at least 2"), settings.seed, uniform
+        checked_clip(clip), model, whole("The number of folds", folds, 2, "give at least 2"), settings.seed, is_uniform
     )
     lists, units = LoggedLists.of(shown), units_of(shown, by)
     clicks = lists.click.sum(axis=1)
     logged = MeanEstimate.plain(clicks, lists.weight, (0.0, float(lists.positions)))
-    if learning:
-        answers = learned_answers(policy, lists, units, names, uniform)
+    if goes_on:
+        answers = learned_answers(policy, lists, units, names, is_uniform)
         errors = dict.fromkeys(answers, 0.0)
     else:
         maker = None if logged_by is None else make_target(logged_by, shown, draws)
@@ -186,9 +189,11 @@ def chosen_estimators(names: str | Sequence[str]) -> list[str]:
 
 def checked_clip(clip: float | None) -> float | None:
     """A bound of weights above 0, or none."""
-    if clip is not None and not (math.isfinite(clip) and clip > 0):
+    if clip is None:
+        return None
+    if number("clip", clip, 0.0, LARGEST, "or leave it out") == 0.0:
         raise refuse("clip", clip, "a number above 0", "or leave it out")
-    return clip
+    return float(clip)
 
 
 def ask(question: Question, name: str) -> EstimatorAnswer | str:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from toplist.core.problem import nearest, refuse
+from toplist.core.problem import nearest, refuse, whole
 from toplist.evaluation.estimate import MeanEstimate
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.evaluation.resampling import resampled_means
@@ -42,10 +42,9 @@ class IntervalSettings(NamedTuple):
         if self.kind not in INTERVALS:
             advice = nearest(str(self.kind), INTERVALS, "choose one")
             raise refuse("The sort of interval", self.kind, f"one of {', '.join(INTERVALS)}", advice)
-        if not 0.0 < self.level < 1.0:
+        if not isinstance(self.level, int | float) or not 0.0 < self.level < 1.0:
             raise refuse("The confidence level", self.level, "above 0 and below 1", "give a share, as 0.95")
-        if self.resamples < 2:
-            raise refuse("The number of resamples", self.resamples, "at least 2", "give more")
+        whole("The number of resamples", self.resamples, 2, "give more")
         return self
 
     @property

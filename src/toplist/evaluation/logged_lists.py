@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from toplist.core.problem import InvalidInput
 from toplist.core.slate import Bools, Floats, Ints
 from toplist.evaluation.refusals import CannotEstimate
 from toplist.logs import ClickLog
+from toplist.logs.report import no_lists
 
 NO_ITEM = -1
 SAME = 1e-6  # relative difference up to which a propensity counts as that of a uniform draw
@@ -70,7 +70,7 @@ class LoggedLists:
             If the log is empty.
         """
         if not len(log):
-            raise InvalidInput("The log has no lists, but an evaluation needs some; read a log that has.")
+            raise no_lists("an evaluation needs some", log.report)
         return cls(
             log, log.query.astype(np.int64), as_matrix(log, log.item, NO_ITEM),
             as_matrix(log, log.click.astype(np.float64), 0.0), log.lengths, np.asarray(log.weights, dtype=np.float64),

@@ -9,6 +9,7 @@ import numpy as np
 from toplist.core.problem import InvalidInput, refuse
 from toplist.core.slate import Floats, Ints
 from toplist.logs import ClickLog
+from toplist.support.tables import count_text
 
 UNITS = ("auto", "list", "visitor")
 
@@ -83,7 +84,7 @@ def units_of(log: ClickLog, by: str = "auto") -> IndependentUnits:
     Raises
     ------
     InvalidInput
-        If the log has no visitors, or `by` is unknown.
+        If the log has no visitors or less than two units, or `by` is unknown.
     """
     if by not in UNITS:
         raise refuse("by", by, f"one of {', '.join(UNITS)}", "say what is independent")
@@ -91,9 +92,18 @@ def units_of(log: ClickLog, by: str = "auto") -> IndependentUnits:
     if by == "visitor" and log.visitor is None:
         raise InvalidInput("The log has no visitors, so that intervals cannot be clustered by them; use by='list'.")
     if by == "list" or log.visitor is None:
+        if weight.sum() < 2.0:
+            raise InvalidInput(
+                f"The log has {count_text(round(weight.sum()), 'list')}, but an interval needs at least 2; log more."
+            )
         return IndependentUnits(weight, None, len(log))
     visitor = log.visitor.astype(np.int64)
     unknown = np.flatnonzero(visitor < 0)
     visitor[unknown] = int(visitor.max(initial=-1)) + 1 + np.arange(len(unknown))
     people, unit = np.unique(visitor, return_inverse=True)
+    if len(people) < 2:
+        raise InvalidInput(
+            f"All {len(log):,} lists of the log are of one visitor, but an interval over visitors needs at least 2; "
+            f"log more, or use by='list' (--by list) if the lists are independent."
+        )
     return IndependentUnits(weight, unit.astype(np.int64), len(people))

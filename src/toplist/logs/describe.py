@@ -337,7 +337,9 @@ def _days(tallies: LogTallies) -> list[DayCount]:
 def _conspicuous(tallies: LogTallies, visitors: IdTable | None, report: ReadReport | None) -> list[str]:
     """What looks wrong."""
     found = []
-    if report is not None and tallies.lists:
+    if not tallies.lists:
+        found.append("there is no list that can be used")
+    elif report is not None:
         for reason, each in report.skipped.items():
             if each.is_wrong:
                 found.append(f"{each.count:,} skipped: {reason}")

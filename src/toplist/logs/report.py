@@ -142,14 +142,43 @@ class ReadReport:
             for reason, each in self.skipped.items()
         ]
 
-    def __str__(self) -> str:
-        files = f" from {count_text(self.files, 'file')}" if self.files > 1 else ""
-        lines = [f"{count_text(self.lists, 'list')} read{files}"]
+    def reasons(self) -> list[str]:
+        """A line of text per reason: how many lines were skipped for it, and the first of them."""
+        lines = []
         for reason, each in self.skipped.items():
             more = ", ..." if each.count > len(each.first) else ""
             word = "skipped" if each.is_wrong else "left out"
             lines.append(f"{each.count:,} {word}: {reason} ({'; '.join(map(str, each.first[:3]))}{more})")
-        return "\n".join(lines)
+        return lines
+
+    def __str__(self) -> str:
+        files = f" from {count_text(self.files, 'file')}" if self.files > 1 else ""
+        return "\n".join([f"{count_text(self.lists, 'list')} read{files}", *self.reasons()])
+
+
+def no_lists(needs: str, report: ReadReport | None, what: str = "lists") -> InvalidInput:
+    """Make the error for a log without lists, which says which lines were skipped and why.
+
+    Parameters
+    ----------
+    needs : str
+        Who needs lists, as "an evaluation needs some".
+    report : ReadReport or None
+        The report of the reader; None for a log made in Python.
+    what : str, default "lists"
+        Which lists are missing, as "lists with items".
+
+    Returns
+    -------
+    InvalidInput
+        The error, to be raised by the caller.
+    """
+    if report is None or not report.skipped:
+        return InvalidInput(f"The log has no {what}, but {needs}; read a log that has.")
+    skipped = ", and ".join(report.reasons())
+    return InvalidInput(
+        f"The log has no {what} that can be used, but {needs}: {skipped}; correct these lines, or read another log."
+    )
 
 
 def _sentence(place: Place) -> str:

@@ -12,9 +12,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from toplist.core.problem import InvalidInput
 from toplist.logs import ClickLog
 from toplist.logs.list_hashes import ListHasher, LogDigest
+from toplist.logs.read import LogScan
+from toplist.logs.report import no_lists
 
 IN_MEMORY = 20_000_000  # positions of lists that are kept in memory
 # The columns that learning reads: their types, and what stands for unknown values.
@@ -67,8 +68,9 @@ class ListColumns:
                     self._write(kept)
                     kept = []
             if last is None or not self.digest.lists:
-                what = "" if query is None else f" of the query {query!r}"
-                raise InvalidInput(f"The log has no lists{what}, but a policy learns from some; read a log that has.")
+                whose = "lists" if query is None else f"lists of the query {query!r}"
+                report = parts.report if isinstance(parts, LogScan) else None if last is None else last.report
+                raise no_lists("a policy learns from some", report, whose)
             self.log = _joined(kept) if self._files is None else self._mapped(kept, last)
         except BaseException:
             self.close()

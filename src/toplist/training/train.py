@@ -11,7 +11,7 @@ import numpy as np
 
 from toplist.core.defaults import DEFAULT_POLICY
 from toplist.core.item_id import ItemId
-from toplist.core.problem import InvalidInput, checked_seed, several, whole
+from toplist.core.problem import InvalidInput, checked_seed, several, true_or_false, whole
 from toplist.core.protocols import Capabilities
 from toplist.core.slate import Ints
 from toplist.logs import ClickLog, scan_log
@@ -109,7 +109,8 @@ def train(
     made = make(policy)
     title = policy if isinstance(policy, str) else part_text(made)
     check_policy(made, title, features)
-    if query is not None and together:
+    is_one = true_or_false("together", together, "True trains one ranker on the lists of all queries")
+    if query is not None and is_one:
         raise InvalidInput("query and together are both given, but one query is one ranker; leave one out.")
     least = whole("The least number of lists", min_lists, 1, "give at least 1")
     names = None if items is None else several("items", items, "names")
@@ -122,12 +123,12 @@ def train(
         length = kept.digest.positions if longest is None else longest
         settings = {
             "log": kept.digest.fingerprint(), "policy": as_plain(made), "positions": length, "query": query,
-            "together": bool(together), "items": names, "min_lists": least,
+            "together": is_one, "items": names, "min_lists": least,
             "features": None if features is None else {str(item): list(row) for item, row in features.items()},
             **ranker_options,
         }  # fmt: skip
         found = Training(
-            lists_by_query(kept.log, length, together), least,
+            lists_by_query(kept.log, length, is_one), least,
             NewRanker(policy, length, names, features, ranker_options, compiled),
             None if folder is None else RankerFolder(folder, settings), progress,
         ).run()  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.core.compiling import helper
-from toplist.core.problem import Problem, number, whole
+from toplist.core.problem import Problem, number, true_or_false, whole
 from toplist.core.randomness import branch, normals, uniform
 from toplist.core.slate import Floats, Ints
 from toplist.support.catalogue import entry
@@ -66,7 +66,7 @@ class Contextual(NamedTuple):
             positions=checked_positions(items, self.positions),
             dimension=whole("The number of features d", self.dimension, 1, "give the length of a feature vector"),
             length=number("The length of theta*", self.length, 0.0, 1e6, "the paper's is at most 1"),
-            fresh=bool(self.fresh),
+            fresh=true_or_false("Contextual's fresh", self.fresh, "False draws the features once per run"),
         )
 
     def problem(self, steps: int | None = None) -> Problem:

@@ -51,5 +51,5 @@ def find_reader(source: LogSource, layout: str | None, options: ReadOptions) -> 
         "The log", source.name,
         f"one with columns {usual['items']} and {usual['clicked']} (a row per list), or {usual['list']}, "
         f"{usual['item']} and {usual['click']} (a row per item shown), or in one of the layouts {', '.join(known)}",
-        f"it has the columns {found}; name them with columns={{...}}",
+        f"it has the columns {found}; name them with columns={{...}}, on the command line with --columns ROLE=NAME,...",
     )  # fmt: skip

@@ -34,7 +34,8 @@ def read(sources: Sequence[LogSource], options: ReadOptions) -> Iterator[ListBat
         if present and not ("items" in roles and ("clicked" in roles or "click" in roles)):
             raise InvalidInput(
                 f"{source.name} has the columns {', '.join(present)[:200]}, but needs one of items, and one of clicked "
-                f"positions or of click flags; name them with columns={{'items': ..., 'clicked': ...}}."
+                f"positions or of click flags; name them with columns={{'items': ..., 'clicked': ...}}, on the command "
+                f"line with --columns items=...,clicked=..."
             )
         for piece in sliced(source.pieces(roles, options.part), options.part):
             yield batch_of(piece, roles, source, options)

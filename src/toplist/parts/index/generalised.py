@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.core.compiling import helper, in_bulk
-from toplist.core.problem import Problem, number, refuse
+from toplist.core.problem import Problem, number, refuse, true_or_false
 from toplist.core.randomness import branch, normals
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.alike_features import AlikeFeatures, best_of_groups, no_groups, suits_groups
@@ -80,7 +80,7 @@ class LogisticBound(NamedTuple):
             c_mu=c_mu,
             k_mu=number("LogisticBound's k_mu", self.k_mu, 0.0, 1e9, "the paper's is 0.25"),
             delta=delta,
-            capped=bool(self.capped),
+            capped=true_or_false("LogisticBound's capped", self.capped, "True caps the value at 1, as in the paper"),
             steps=float(problem.steps or 0),
         )
 
