@@ -1,6 +1,7 @@
 """An advice end to end on small logs of known visitors: switch, stay, cannot tell, and what it writes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,7 @@ from toplist.logs import ClickLog
 POLICIES = ["dcm-ts", "bubble-rank(delta=0.001)"]
 
 
-def advised(log: ClickLog, **options: object) -> Advice:
+def advised(log: ClickLog | Path, **options: object) -> Advice:
     given = {"models": ["dcm", "pbm"], "policies": POLICIES, "draws": 5, "threads": 1, "compiled": False}
     return toplist.advise(log, 3, **(given | options))  # type: ignore[arg-type]
 
@@ -49,6 +50,27 @@ def test_a_tiny_log_cannot_tell() -> None:
     assert found.verdict == UNKNOWN
     assert "cannot tell from 9 clicks" in found.headline()
     assert "A log with more clicks than these 9: at least 30 are needed." in found.what_would_change_it()
+    assert "So few clicks tell nothing for sure: the intervals are too short." in found.warnings
+
+
+def test_a_log_without_clicks_is_refused() -> None:
+    log = made_log(GAIN, 60)[0]
+    with pytest.raises(ValueError, match="None of the 60 lists of the log has a click on its first 3 positions"):
+        advised(replace(log, click=np.zeros_like(log.click)))
+
+
+def test_skipped_lines_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    lines = ['{"items": ["a", "b", "c"], "clicked": [1]}', '{"items": ["b", "a", "c"], "clicked": []}'] * 20
+    path.write_text("\n".join([*lines, '{"items": ["a", "a", "c"], "clicked": [1]}']))
+    found = advised(path, models=["dcm"], policies=["dcm-ts"], draws=2, lists=20)
+    assert any(each.startswith("Of the log, 1 skipped: an item is twice in the list") for each in found.warnings)
+    assert "Drift: not looked for, since no item is seen often enough at known times." in str(found)
+
+
+def test_refits_is_a_boolean() -> None:
+    with pytest.raises(ValueError, match="refits is 'no', but must be True or False"):
+        advised(made_log(GAIN, 60)[0], refits="no")
 
 
 def test_a_log_whose_items_hardly_differ_cannot_tell() -> None:

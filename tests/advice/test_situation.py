@@ -1,7 +1,8 @@
 """The situation of a log: sizes, horizon, and the sample of queries by traffic."""
 
+from pathlib import Path
+
 import numpy as np
-import pyarrow
 import pytest
 
 from toplist.advice.situation import describe_situation, logged_lists, sample_queries
@@ -44,10 +45,11 @@ def test_a_page_longer_than_the_lists_is_refused() -> None:
         describe_situation(ClickLog.from_lists([], [], []), 1, None)
 
 
-def test_why_no_list_can_be_used() -> None:
-    lost = read_log(pyarrow.table({"query": ["q"], "items": [["a", "b"]], "clicked": [[3]]}))
+def test_why_no_list_can_be_used(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    path.write_text('{"items": ["a", "b"], "clicked": [3]}')
     with pytest.raises(InvalidInput, match=r"no lists with items that can be used, .* 1 skipped: a clicked position"):
-        describe_situation(lost, 1, None)
+        describe_situation(read_log(path), 1, None)
 
 
 def test_few_queries_are_all_taken() -> None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.advice.answer import Advice
+from toplist.advice.answer import FEW_CLICKS, Advice
 from toplist.advice.candidates import candidate_policies, checked_policies
 from toplist.advice.drift import find_drift
 from toplist.advice.futures import Futures
@@ -17,7 +17,7 @@ from toplist.advice.pooling import PairFacts, pooled_priors
 from toplist.advice.priors import reading_scales, scale_of
 from toplist.advice.query_worlds import plan_queries
 from toplist.advice.ready import make_ready
-from toplist.advice.situation import describe_situation, sample_queries
+from toplist.advice.situation import Situation, describe_situation, sample_queries
 from toplist.advice.stacking import Stacking, allot, stack
 from toplist.core.problem import InvalidInput, checked_seed, float_array, number, refuse, true_or_false, whole
 from toplist.core.slate import Floats
@@ -26,8 +26,10 @@ from toplist.logs import ClickLog, FitProgress, ModelComparison, fit
 from toplist.logs.compare_models import open_log
 from toplist.logs.fit_draws import DrawnFits, draw_fits
 from toplist.logs.fitting.maximise import Iteration
+from toplist.logs.report import ReadReport
 from toplist.policies import make
 from toplist.support.files import AnyPath
+from toplist.support.tables import count_text
 
 MODELS = ("cascade", "dcm", "sdbn", "dbn", "ccm", "pbm", "ubm")
 COMPARED = (
@@ -143,7 +145,13 @@ def advise(
     situation = describe_situation(records, positions, lists)
     if situation.lists < LEAST_LISTS:
         raise InvalidInput(
-            f"The log has {situation.lists:,.0f} lists, but an advice needs at least {LEAST_LISTS}; log more of them."
+            f"The log has {count_text(round(situation.lists), 'list')}, but an advice needs at least {LEAST_LISTS}; "
+            f"log more of them."
+        )
+    if not situation.clicks:
+        raise InvalidInput(
+            f"None of the {situation.lists:,.0f} lists of the log has a click on its first {situation.positions} "
+            f"positions, but an advice needs some; name the column of clicks if the log has any, or log more."
         )
     rows = None if features is None else checked_features(features, records)
     named = None if policies is None else checked_policies(policies, rows is not None)
@@ -176,7 +184,7 @@ def advise(
         "trust": share, "queries": len(plans), "draws": count, "refits": again, "seed": key,
         "models": list(models),
     }  # fmt: skip
-    notes = tuple(cautions(drawn, situation.days))
+    notes = tuple(cautions(drawn, situation, records.report))
     return Advice(str(records), situation, weights, drift, outcome, reasons, ready, settings, notes, scales)
 
 
@@ -251,14 +259,17 @@ def fit_weighed(
     return found
 
 
-def cautions(drawn: Mapping[str, DrawnFits], days: float | None) -> list[str]:
+def cautions(drawn: Mapping[str, DrawnFits], situation: Situation, report: ReadReport | None) -> list[str]:
     """What else to keep in mind."""
-    found = [
+    found = [] if report is None else [f"Of the log, {each}." for each in report.reasons()]
+    if situation.clicks < FEW_CLICKS:
+        found.append("So few clicks tell nothing for sure: the intervals are too short.")
+    found += [
         f"{name}: {each.fitted.no_errors}; the intervals are too short."
         for name, each in drawn.items()
         if each.fitted.no_errors
     ]
-    if days is None:
+    if situation.days is None:
         found.append("The log has no times, so that breaks could not be looked for.")
     return found
 

@@ -18,7 +18,7 @@ from toplist.advice.situation import Situation
 from toplist.advice.stacking import Stacking
 from toplist.support.catalogue import POLICIES, call_text
 from toplist.support.files import AnyPath, write_text
-from toplist.support.tables import Table
+from toplist.support.tables import Table, count_text
 
 SWITCH, STAY, UNKNOWN = "switch", "stay", "cannot tell"
 WORTH = 0.01  # share of the logged clicks: smaller gains are not worth a change
@@ -86,7 +86,7 @@ class Advice:
     @property
     def clicks(self) -> float:
         """Number of clicks in the log, on the positions of the page."""
-        return self.situation.lists * self.situation.clicks_per_list
+        return self.situation.clicks
 
     @property
     def verdict(self) -> str:
@@ -111,7 +111,7 @@ class Advice:
             return f"Switch to {self.best}: {interval} of the clicks."
         if self.verdict == STAY:
             return f"Stay with the ranking of the log: the best policy gains less than {WORTH:.0%} ({interval})."
-        few = f" from {self.clicks:,.0f} clicks" if self.clicks < FEW_CLICKS else ""
+        few = f" from {count_text(round(self.clicks), 'click')}" if self.clicks < FEW_CLICKS else ""
         return f"The log cannot tell{few} whether a switch pays: the best policy, {self.best}, gains {interval}."
 
     def table(self) -> Table:
@@ -153,7 +153,9 @@ class Advice:
             found.append(f"A log with more clicks than these {self.clicks:,.0f}: at least {FEW_CLICKS} are needed.")
         elif self.verdict == UNKNOWN and mean > 0:
             more = max(1.1, ((mean - low) / mean) ** 2)
-            found.append(f"A log of about {more:.1f} times as many lists, if the gain is as expected.")
+            found.append(
+                f"A log of about {more:,.{1 if more < 10 else 0}f} times as many lists, if the gain is as expected."
+            )
         for fraction in (0.01, 0.1):
             point = int(np.searchsorted(FRACTIONS, fraction * 0.999))
             other = outcome.ranking(point)[0]
@@ -200,7 +202,9 @@ class Advice:
             f"the log breaks at {', '.join(f'{each:.0%}' for each in self.drift.breaks)} of its lists; "
             f"{len(self.drift.moved)} of {self.drift.watched} items moved"
             if self.drift.breaks
-            else f"no breaks found, {self.drift.watched} items watched"
+            else f"no breaks found, {count_text(self.drift.watched, 'item')} watched"
+            if self.drift.watched
+            else "not looked for, since no item is seen often enough at known times"
         )
         reason = self.reasons.get(self.best, "")
         parts = [

@@ -48,6 +48,11 @@ class Situation(NamedTuple):
     days: float | None
     horizon: int
 
+    @property
+    def clicks(self) -> float:
+        """Number of clicks on these positions, weighted."""
+        return self.lists * self.clicks_per_list
+
     def duration(self, lists: float) -> str:
         """A number of lists in words, with the time that they take at the log's traffic.
 
