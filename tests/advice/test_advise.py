@@ -121,6 +121,8 @@ def test_json_has_everything(gain: Advice, tmp_path: Path) -> None:
 def test_the_page_is_one_file(gain: Advice, tmp_path: Path) -> None:
     gain.to_html(tmp_path / "advice.html", "toplist advise <log>")
     text = (tmp_path / "advice.html").read_text()
+    assert f"{gain.models_text()}.</dd>" in text
+    assert f"<dd>{gain.drift_text().capitalize()}.</dd>" in text
     assert gain.best in text
     assert text.count("data:image/svg+xml;base64,") == 3
     assert "toplist advise &lt;log&gt;" in text

@@ -195,21 +195,26 @@ class Advice:
         code = f"from toplist.advice import read_ready; rankers = read_ready({json.dumps(file)}).rankers()"
         return f"python -i -c {shlex.quote(code)}"
 
-    def __str__(self) -> str:
+    def models_text(self) -> str:
+        """The click models with their weights, the heaviest first; those below 0.5% are left out."""
         weights = sorted(self.stacking.weights.items(), key=lambda each: -each[1])
-        models = ", ".join(f"{name} {weight:.0%}" for name, weight in weights if weight >= 0.005)
-        drift = (
-            f"the log breaks at {', '.join(f'{each:.0%}' for each in self.drift.breaks)} of its lists; "
-            f"{len(self.drift.moved)} of {self.drift.watched} items moved"
-            if self.drift.breaks
-            else f"no breaks found, {count_text(self.drift.watched, 'item')} watched"
-            if self.drift.watched
-            else "not looked for, since no item is seen often enough at known times"
-        )
+        return ", ".join(f"{name} {weight:.0%}" for name, weight in weights if weight >= 0.005)
+
+    def drift_text(self) -> str:
+        """What was found about drift."""
+        if self.drift.breaks:
+            breaks = ", ".join(f"{each:.0%}" for each in self.drift.breaks)
+            moved = f"{len(self.drift.moved)} of {self.drift.watched} items moved"
+            return f"the log breaks at {breaks} of its lists; {moved}"
+        if not self.drift.watched:
+            return "not looked for, since no item is seen often enough at known times"
+        return f"no breaks found, {count_text(self.drift.watched, 'item')} watched"
+
+    def __str__(self) -> str:
         reason = self.reasons.get(self.best, "")
         parts = [
             self.headline(), f"{self.best}: {reason}.", "", str(self.table()), *LEGEND, "", str(self.moments()), "",
-            f"Click models, weighed by held-out lists: {models}.", f"Drift: {drift}.",
+            f"Click models, weighed by held-out lists: {self.models_text()}.", f"Drift: {self.drift_text()}.",
             "What would change the advice:", *(f"- {each}" for each in self.what_would_change_it()),
             *(f"Note: {each}" for each in self.warnings),
         ]  # fmt: skip

@@ -46,7 +46,6 @@ def page_text(advice: Advice, command: str = "") -> str:
         advice=advice,
         table=advice.table(),
         moments=advice.moments(),
-        models=sorted(advice.stacking.weights.items(), key=lambda each: -each[1]),
         pictures={name: data_url(figure) for name, figure in pictures.items()},
         command=command,
         version=__version__,
