@@ -170,6 +170,9 @@ def test_wrong_arguments_are_refused() -> None:
         advised(log, policies=["best"])
     with pytest.raises(InvalidInput, match="has no features"):
         advised(log, features={"q0-1": [1.0]})
+    rows = {item: [float("nan")] for item in log.items}
+    with pytest.raises(InvalidInput, match=r"A feature of 'q0-\d' is nan, but must be a finite number"):
+        advised(log, features=rows)
     with pytest.raises(InvalidInput, match="The trust is 3"):
         advised(log, trust=3.0)
 

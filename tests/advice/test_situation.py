@@ -45,6 +45,13 @@ def test_a_page_longer_than_the_lists_is_refused() -> None:
         describe_situation(ClickLog.from_lists([], [], []), 1, None)
 
 
+def test_a_list_has_an_item_once() -> None:
+    log = ClickLog.from_lists(["q"] * 3, [["a", "b"], ["b", "c", "b"], ["b"]], [[]] * 3)
+    with pytest.raises(InvalidInput, match="has 1 list with an item twice, list 2 for one"):
+        describe_situation(log, 1, None)
+    assert describe_situation(log.take(np.array([0, 2])), 1, None).lists == 2
+
+
 def test_why_no_list_can_be_used(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     path.write_text('{"items": ["a", "b"], "clicked": [3]}')

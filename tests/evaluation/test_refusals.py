@@ -8,6 +8,7 @@ import pytest
 import small_worlds as small
 from small_worlds import mixture
 
+from toplist import Ranker
 from toplist.evaluation import evaluate
 from toplist.logs import ClickLog
 
@@ -90,6 +91,21 @@ def test_lists_that_the_policy_never_shows_are_counted() -> None:
     assert found["iips"].unsupported == pytest.approx(3 / 4)
     assert found["ips"].mean_weight == pytest.approx(1.0)
     assert found["ips"].effective == pytest.approx(found.lists / 24)
+
+
+def test_a_list_has_an_item_once() -> None:
+    log = ClickLog.from_lists(["q"] * 2, [["a", "a"]] * 2, [[]] * 2, propensities=[[0.5, 1.0]] * 2)
+    with pytest.raises(ValueError, match="2 lists with an item twice, list 1 for one"):
+        evaluate(log, TARGET, "ips")
+
+
+def test_a_policy_of_other_items_is_refused() -> None:
+    ranker = Ranker(["other", "another", "third"], positions=3, policy="cascade-ucb1", compiled=False)
+    found = evaluate(LOG, ranker, ["ips", "iips", "direct"])
+    assert not found.estimates
+    assert "no list of the log is one that the policy would show" in found.refused["ips"]
+    assert "no list of the log is one that the policy would show" in found.refused["iips"]
+    assert "never shows an item that the policy would" in found.refused["direct"]
 
 
 def test_an_empty_log_is_refused() -> None:

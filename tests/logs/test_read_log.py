@@ -292,3 +292,9 @@ def test_a_million_queries_are_as_many_codes() -> None:
     assert (len(log.queries), log.queries[0], log.queries[lists - 1], len(log.items)) == (lists, lists - 1, 0, 1)
     np.testing.assert_array_equal(log.query, np.arange(lists))
     assert log.click.all()
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), 0.0, -1.0, float("inf")])
+def test_weights_of_a_log_made_in_python_are_checked(wrong: float) -> None:
+    with pytest.raises(ValueError, match=f"A value of weights is {wrong}, but must be a number above 0"):
+        ClickLog.from_lists(["q"] * 2, [["a"], ["b"]], [[]] * 2, weights=[1.0, wrong])

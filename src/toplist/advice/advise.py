@@ -289,5 +289,7 @@ def checked_features(features: Any, log: ClickLog) -> dict[Any, Floats]:
             raise refuse(
                 f"The number of features of {item!r}", len(row), f"{max(width, 1)}", "give as many for every item"
             )
+        if not np.isfinite(row).all():
+            raise refuse(f"A feature of {item!r}", float(row[~np.isfinite(row)][0]), "a finite number", "correct it")
         found[item] = row
     return found

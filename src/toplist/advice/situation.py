@@ -10,6 +10,7 @@ from toplist.core.problem import refuse, whole
 from toplist.core.slate import Floats, Ints
 from toplist.logs import ClickLog
 from toplist.logs.id_table import Codes
+from toplist.logs.repeated_items import check_items_once
 from toplist.logs.report import no_lists
 from toplist.logs.tallies import DAY
 
@@ -108,11 +109,12 @@ def describe_situation(log: ClickLog, positions: int, lists: int | None) -> Situ
     Raises
     ------
     InvalidInput
-        If the log is empty, or its lists are shorter than the page.
+        If the log is empty, has an item twice in a list, or its lists are shorter than the page.
     """
     places = whole("The number of positions", positions, 1, "give the length of the list")
     if not len(log) or not len(log.item):
         raise no_lists("an advice needs some", log.report, "lists with items")
+    check_items_once(log)
     if places > log.positions:
         accepted = f"at most {log.positions}, the length of the longest list of the log"
         raise refuse("The number of positions", places, accepted, "nothing is known of lower ones")

@@ -25,6 +25,7 @@ from toplist.evaluation.targets import BATCHES, SampledTarget, TargetPolicy
 from toplist.evaluation.units import IndependentUnits, units_of
 from toplist.evaluation.weights import SMALL_SAMPLE, described
 from toplist.logs import ClickLog, read_log
+from toplist.logs.repeated_items import check_items_once
 from toplist.ranker import Ranker
 
 REPLAYS = {"replay": False, "replay-prefix": True}
@@ -119,6 +120,7 @@ def evaluate(
     is_uniform = true_or_false("uniform", uniform, "True says that the lists were uniformly random")
     goes_on = true_or_false("learning", learning, "True lets the ranker go on learning")
     shown = log if isinstance(log, ClickLog) else read_log(log, **reading)
+    check_items_once(shown)
     names = chosen_estimators(estimators)
     settings = IntervalSettings(interval, level, resamples, checked_seed(seed)).checked()
     own = EstimatorSettings(

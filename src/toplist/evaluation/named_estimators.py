@@ -72,6 +72,11 @@ def _doubly_robust(question: Question) -> EstimatorAnswer:
 
 def _direct(question: Question) -> EstimatorAnswer:
     found = direct_clicks(question.target, question.lists, question.settings.model)
+    if found.unknown == 1.0:
+        raise CannotEstimate(
+            "the log never shows an item that the policy would, so that nothing is known of them; log such items, or "
+            "give the policy those of the log"
+        )
     note = f"{found.unknown:.1%} of the policy's positions have items that the log never shows for the query"
     return EstimatorAnswer(found.estimate, unsupported=found.unknown, notes=(note,) if found.unknown > 0 else ())
 

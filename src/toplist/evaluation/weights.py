@@ -77,6 +77,11 @@ class ImportanceWeights(NamedTuple):
         wrong = high if lower_bound else high | low
         if wrong.any():
             at = int(np.argmax(wrong))
+            if not self.mean.any():
+                raise CannotEstimate(
+                    "no list of the log is one that the policy would show, so that all weights are 0; log some, as "
+                    "exploring does"
+                )
             reason = (
                 "the propensities of the log or of the policy are wrong"
                 if high[at]

@@ -125,8 +125,8 @@ class ClickLog:
         Raises
         ------
         InvalidInput
-            If the arguments have different lengths, a clicked position is not on its list, or a probability is not in
-            (0, 1].
+            If the arguments have different lengths, a clicked position is not on its list, a weight is not above 0, or
+            a probability is not in (0, 1].
         """
         given = {
             "items": items, "clicked": clicked, "time": time, "visitors": visitors, "weights": weights,
@@ -152,7 +152,7 @@ class ClickLog:
             time=None if time is None else np.asarray(time, dtype=np.float64),
             visitor=None if visitors is None or visitor_table is None else visitor_table.encode(visitors),
             visitors=visitor_table,
-            weight=None if weights is None else np.asarray(weights, dtype=np.float64),
+            weight=None if weights is None else _weights(weights),
             propensity=None if propensities is None else _probabilities("propensities", propensities, sizes),
             marginal=None if marginals is None else _probabilities("marginals", marginals, sizes),
         )  # fmt: skip
@@ -265,6 +265,17 @@ class ClickLog:
             f"{shown:,} {'query' if shown == 1 else 'queries'}, {count_text(len(np.unique(self.item)), 'item')}, "
             f"{count_text(int(clicks.sum()), 'click')}, {count_text(int((clicks == 0).sum()), 'list')} without clicks"
         )
+
+
+def _weights(values: Sequence[float]) -> Floats:
+    """Weights of lists, checked."""
+    found = np.asarray(values, dtype=np.float64)
+    wrong = found[~((found > 0) & np.isfinite(found))]
+    if len(wrong):
+        raise refuse(
+            "A value of weights", float(wrong[0]), "a number above 0", "leave the list out if it does not count"
+        )
+    return found
 
 
 def _probabilities(name: str, values: Sequence[Sequence[float]], sizes: Ints) -> Floats:
