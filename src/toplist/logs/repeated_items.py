@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from toplist.core.problem import InvalidInput
+from toplist.core.repeats import mark_repeats
 from toplist.logs.click_log import ClickLog
-from toplist.ranker.learn_log import mark_repeats
 from toplist.support.tables import count_text
 
 

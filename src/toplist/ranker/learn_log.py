@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from toplist.core.compiling import in_bulk
 from toplist.core.coverage import AS_IS
 from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, refuse
-from toplist.core.slate import Bools, Ints
+from toplist.core.repeats import mark_repeats
+from toplist.core.slate import Ints
 from toplist.ranker.learner import PageColumns
 from toplist.ranker.make_lists import ListingRanker
 
@@ -99,18 +99,6 @@ class LogLearningRanker(ListingRanker):
             unknown = np.bincount(np.repeat(np.arange(len(sizes)), sizes), np.isnan(views), minlength=len(sizes)) > 0
             views[np.repeat(unknown, sizes)] = -1.0
         return PageColumns(begins, slots[numbers], clicks, ends, views)
-
-
-def find_repeats(start: Ints, item: Ints, last: Ints, repeats: Bools) -> None:
-    """Mark the lists that have an item twice; `last` has, per item, the last list that had it."""
-    for row in range(len(repeats)):
-        for at in range(start[row], start[row + 1]):
-            if last[item[at]] == row:
-                repeats[row] = True
-            last[item[at]] = row
-
-
-mark_repeats = in_bulk(find_repeats)
 
 
 def _parts(pages: PageColumns, lists: int) -> list[PageColumns]:
