@@ -1,7 +1,8 @@
 """What do open dashboards cost the service? `python -m benchmarks.dashboards [--open 10] [--rounds 15]`.
 
 Rounds of the same load, lists and reports over 64 connections, in turn without dashboards and with them: each follows
-the ranking as the page does, by a stream of server-sent events. The server has one core, this process the other.
+the ranking, or every other one all rankings, as the page does, by a stream of server-sent events. The server has one
+core, this process the other.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from statistics import median
 
@@ -21,21 +23,21 @@ from benchmarks.sections.service import POLICY, RANKING, WINDOW, lists_and_repor
 from benchmarks.server import Server, serving
 
 CONNECTIONS = 64
-ITEMS, POSITIONS, SHOWN = 1000, 10, 20
+ITEMS, POSITIONS = 1000, 10
+PATHS = (f"/v1/rankings/{RANKING}/live?updates=10000&items=100", "/v1/live?updates=10000&limit=100")  # as the page asks
 
 
 @contextmanager
 def watching(server: Server, count: int) -> Iterator[list[int]]:
     """So many open dashboards; the bytes that each got."""
     got = [0] * count
-    path = f"/v1/rankings/{RANKING}/live?updates=10000&items={SHOWN}"
     streams = [socket.create_connection((HOST, server.port)) for _ in range(count)]
 
     def follow(n: int) -> None:
         while part := streams[n].recv(1 << 16):
             got[n] += len(part)
 
-    for stream in streams:
+    for stream, path in zip(streams, cycle(PATHS), strict=False):
         stream.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     threads = [threading.Thread(target=follow, args=(n,)) for n in range(count)]
     for thread in threads:

@@ -86,7 +86,8 @@ def look(page: Page, address: str, view: str, box: str, search: str, wanted: str
         page, f"document.querySelectorAll('#{box} th').length >= 100", lambda: page.goto(f"{address}/{view}")
     )
     ended = seconds_until(page, f"({has})({last!r})", lambda: page.evaluate(scroll))
-    found = seconds_until(page, f"({has})({wanted!r})", lambda: page.fill(f"#{search}", wanted.upper()))
+    alone = f"document.querySelectorAll('#{box} th').length < 100 && ({has})({wanted!r})"
+    found = seconds_until(page, alone, lambda: page.fill(f"#{search}", wanted.upper()))
     rows = page.evaluate("document.querySelectorAll('tr').length")
     print(f"{view}: loaded {loaded:.2f} s, its end {ended:.2f} s, a search {found:.2f} s; {rows} rows in the page")
 
@@ -141,7 +142,7 @@ def main() -> None:
         name = f"ranking-{given.rankings - 2:04}"
 
         def overview() -> None:
-            look(page, address, "#/", "rankings", "find-ranking", name[:-1], name)
+            look(page, address, "#/", "rankings", "find-ranking", f"ranking-{given.rankings // 2:04}"[:-1], name)
             time.sleep(5.0)
 
         def order() -> None:

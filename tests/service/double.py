@@ -17,6 +17,7 @@ from toplist.core.item_id import ItemId, id_order, item_text
 from toplist.ranker.estimate_rows import EstimateRows
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable, UnknownRanking
 from toplist.service.live.impression_state import report_in_positions
+from toplist.service.live.impressions import TakenReport
 from toplist.service.live.queries import LearnerStanding
 from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.service import Service
@@ -57,7 +58,7 @@ GROUPS = {
     "items": {"put": "put_items", "remove": "remove_items"},
     "lists": {"make": "make_list"},
     "imports": {"take": "import_ranker"},
-    "impressions": {"report": "report", "activate": "activate", "close_all_due": "close_all_due"},
+    "impressions": {"take": "take", "activate": "activate", "close_all_due": "close_all_due"},
     "segments": {"delete": "delete_segment"},
     "uplift": {"uplift": "uplift_of", "click_through": "click_through"},
     "retention": {"forget_old": "forget_old", "purge_deleted": "purge_deleted"},
@@ -290,11 +291,19 @@ class Double:
             self.by_request[name, request.request_id] = request, reply
         return reply
 
+    async def take(self, impression: str, report: Report) -> TakenReport:
+        before = len(self.log)
+        reply, shown = await self.report(impression, report), self.lists[impression]
+        outcome = ("counted" if len(self.log) > before else "duplicate") if reply.counted else str(reply.why)
+        return TakenReport(reply, outcome, shown.ranking)
+
     async def report(self, impression: str, report: Report) -> ReportReply:
         shown = await self.impression(impression)
         places = {*shown.clicks, *report_in_positions(report, shown.items).clicks}
         if shown.state == "learned" and places != set(shown.clicks):
             return ReportReply(impression=impression, counted=False, why="late", detail="It was learned before.")
+        if shown.state == "learned":
+            return ReportReply(impression=impression, counted=True)
         self._note(shown.ranking, "report", msgspec.to_builtins(report), impression, shown.segment)
         self.lists[impression] = msgspec.structs.replace(
             shown, clicks=sorted(places), state="learned" if report.final else "open"
@@ -416,6 +425,12 @@ class Double:
         await self.ranking(name)
         found = [one for one in self.log if one.ranking == name and (kinds is None or one.kind in kinds)]
         return DoublePages(found, after)
+
+    async def recent_pages(self, name: str, segment: str | None, after: int, limit: int) -> DoublePages:
+        await self.ranking(name)
+        kept = [one for one in self.log if one.ranking == name]
+        kept = [one for one in kept if segment in (None, one.segment) or one.kind in ("ranking", "items")]
+        return DoublePages(kept[-limit:], after)
 
     async def close_all_due(self) -> None:
         pass

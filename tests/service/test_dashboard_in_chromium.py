@@ -313,7 +313,7 @@ def test_a_ranking_is_created_changed_and_read(opened: Running, page: Page) -> N
     assert opened.server.ask("GET", "/v1/rankings/news/items/storm")["hidden"] is True
     page.fill("#form-add [name=items]", "fox")
     page.click("#form-add button")
-    eventually(lambda: page.inner_text("#form-add output"), lambda text: text == "Put 1 items.", page)
+    eventually(lambda: page.inner_text("#form-add output"), lambda text: text == "Put 1 item.", page)
     with page.expect_download() as download:
         page.click("#form-download button")
     assert download.value.suggested_filename == "news.ndjson"

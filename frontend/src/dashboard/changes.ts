@@ -2,7 +2,7 @@
 
 import { ask, json, rankingPath } from "./api";
 import { byId, element } from "./dom";
-import { percent } from "./format";
+import { percent, plural } from "./format";
 import type { ItemId, Ranking } from "./messages";
 import { address } from "./route";
 
@@ -33,7 +33,7 @@ export function connectChanges(selected: () => Ranking | undefined, changed: (ha
     const items = lines(form, "items");
     await putItems(current().name, items);
     byId<HTMLFormElement>("form-add").reset();
-    return `Put ${items.length} items.`;
+    return `Put ${plural(items.length, "item")}.`;
   });
   onSubmit("item", async (form, pressed) => {
     const id = itemId(form);
@@ -54,6 +54,9 @@ export function connectChanges(selected: () => Ranking | undefined, changed: (ha
   });
 }
 
+/** A share in %, with two digits at most. */
+const hundredths = (share: number): string => String(Number((100 * share).toFixed(2)));
+
 /** Show the present settings beside the fields that change them, and the item that was chosen. */
 export function showSettings(ranking: Ranking, item: string): void {
   const form = byId<HTMLFormElement>("form-settings");
@@ -61,9 +64,9 @@ export function showSettings(ranking: Ranking, item: string): void {
     policy: ranking.policy,
     positions: String(ranking.positions),
     click_window: String(ranking.click_window),
-    holdout: String(100 * ranking.holdout),
-    reference: ranking.reference === null ? "none" : String(100 * ranking.reference),
-    worse_by: ranking.stop_if === null ? "no guardrail" : String(100 * ranking.stop_if.worse_by),
+    holdout: hundredths(ranking.holdout),
+    reference: ranking.reference === null ? "none" : hundredths(ranking.reference),
+    worse_by: ranking.stop_if === null ? "no guardrail" : hundredths(ranking.stop_if.worse_by),
   };
   for (const [name, value] of Object.entries(now)) {
     const field = form.elements.namedItem(name) as HTMLInputElement;

@@ -1,7 +1,7 @@
-/** Click-through over time, with a 95% band, the reference, and changes: of the ranking, and detected by its policy. */
+/** Click-through over time, with a 95% band, holdout, reference, and changes: of the ranking, and detected by its policy. */
 
 import uPlot from "uplot";
-import { percent, wilson } from "./format";
+import { percent, timeLabels, wilson } from "./format";
 import type { RankingView, Point } from "./messages";
 
 const MOST_POINTS = 80;
@@ -43,6 +43,10 @@ export function curveOf(points: Point[]): Curve {
   return curve;
 }
 
+/** The click-through of the holdout so far, where all segments are looked at. */
+export const holdoutOf = (state: RankingView): number | null =>
+  state.segment === null ? (state.uplift?.holdout ?? null) : null;
+
 /** Draws into an element, which it fills. */
 export class Chart {
   private plot: uPlot | undefined;
@@ -71,9 +75,9 @@ export class Chart {
     const isEmpty = times.length < 2;
     this.place.hidden = isEmpty;
     if (isEmpty) return;
-    const reference = times.map(() => state.ranking.reference);
+    const [reference, holdout] = [state.ranking.reference, holdoutOf(state)].map((share) => times.map(() => share));
     this.plot ??= this.make();
-    this.plot.setData([times, low, high, shares, reference] as uPlot.AlignedData);
+    this.plot.setData([times, low, high, shares, reference, holdout] as uPlot.AlignedData);
     this.resize();
     const latest = shares.length - 1;
     this.place.setAttribute(
@@ -104,13 +108,17 @@ export class Chart {
         legend: { show: false },
         cursor: { y: false, drag: { x: false, y: false } },
         scales: { y: { range: (_, least, most) => [Math.max(0, least - 0.02), Math.min(1, most + 0.02)] } },
-        axes: [axis, { ...axis, size: 52, values: (_, splits) => splits.map((share) => percent(share, 0)) }],
+        axes: [
+          { ...axis, space: 70, values: (_, splits, __, ___, step) => timeLabels(splits, step) },
+          { ...axis, size: 52, values: (_, splits) => splits.map((share) => percent(share, 0)) },
+        ],
         series: [
           {},
           edge,
           edge,
           { stroke: colour("--accent"), width: 2, points: { show: false } },
           { stroke: colour("--soft"), width: 1.5, dash: [6, 5], points: { show: false } },
+          { stroke: colour("--mark"), width: 2, dash: [2, 4], points: { show: false } },
         ],
         bands: [{ series: [2, 1], fill: colour("--wash") }],
         hooks: {
@@ -118,7 +126,7 @@ export class Chart {
           setCursor: [(plot) => this.readOut(plot.cursor.idx ?? undefined)],
         },
       },
-      [[], [], [], [], []],
+      [[], [], [], [], [], []],
       this.place,
     );
   }

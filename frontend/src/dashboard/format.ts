@@ -15,6 +15,20 @@ export const signed = (number: number, digits = 1, isShare = true): string => {
 export const clock = (at: string): string => new Date(at).toLocaleTimeString("en", { hour12: false });
 export const moment = (at: string): string => new Date(at).toLocaleString("en", { hour12: false });
 
+/** Labels of a time axis whose lines are `step` seconds apart: times of day, or dates; the first of a day has the date. */
+export function timeLabels(seconds: number[], step: number): string[] {
+  let before = "";
+  return seconds.map((at) => {
+    const time = new Date(at * 1000);
+    const day = time.toLocaleDateString("en", { day: "numeric", month: "short" });
+    const isNew = day !== before;
+    before = day;
+    if (step >= 86_400) return day;
+    const text = time.toLocaleTimeString("en-GB", step < 60 ? {} : { hour: "2-digit", minute: "2-digit" });
+    return isNew ? `${text}\n${day}` : text;
+  });
+}
+
 /** Wilson's 95% interval of a proportion. */
 export function wilson(successes: number, trials: number): [number, number] {
   if (trials <= 0) return [0, 1];

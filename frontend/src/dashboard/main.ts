@@ -2,10 +2,10 @@
 
 import { json, rankingPath, type Refusal, useKey } from "./api";
 import { connectChanges, showSettings } from "./changes";
-import { Chart } from "./chart";
+import { Chart, holdoutOf } from "./chart";
 import { byId, element } from "./dom";
 import { showChanges, showEvents } from "./events";
-import { integer, percent } from "./format";
+import { integer, percent, signed } from "./format";
 import { follow } from "./live";
 import type { Overview, RankingView } from "./messages";
 import { OrderView } from "./order";
@@ -136,8 +136,10 @@ function showNumbers(state: RankingView): void {
   const recent = history.points.slice(-Math.max(1, Math.ceil(history.points.length / 10)));
   const lists = recent.reduce((sum, point) => sum + point.lists, 0);
   const clicked = recent.reduce((sum, point) => sum + point.clicked, 0);
+  const holdout = holdoutOf(state);
   const numbers: [string, string][] = [
     ["of all lists", history.lists ? percent(history.clicked / history.lists) : "–"],
+    ...(holdout === null ? [] : upliftNumbers(state)),
     [lists ? `of the last ${integer(lists)}` : "of the last", lists ? percent(clicked / lists) : "–"],
     ...(ranking.reference === null ? [] : [["reference", percent(ranking.reference)] as [string, string]]),
     ["lists learned", integer(history.lists)],
@@ -146,10 +148,24 @@ function showNumbers(state: RankingView): void {
   byId("numbers").replaceChildren(
     ...numbers.map(([name, value]) => element("div", {}, element("dt", {}, name), element("dd", {}, value))),
   );
-  const band = `Share of lists with at least one click, with a 95% band${ranking.reference === null ? "" : "; dashed: the reference"}`;
+  const band =
+    `Share of lists with at least one click${holdout === null ? "" : ", of both groups together"}, with a 95% band` +
+    `${ranking.reference === null ? "" : "; dashed: the reference"}${holdout === null ? "" : "; dotted: the holdout so far"}`;
   byId("about").textContent = history.lists
     ? `${band}${history.complete ? "" : "; the log is still being read"}.`
     : "No list is learned yet. A list is learned when its report is final or its click window closes.";
+}
+
+/** The click-through of both groups, and how much more that of the policy is. */
+function upliftNumbers({ uplift }: RankingView): [string, string][] {
+  const share = (value: number | null | undefined) => (value === null || value === undefined ? "–" : percent(value));
+  const bounds = uplift?.ratio?.sequence;
+  const interval = bounds ? `uplift, ${signed(bounds.low - 1, 0)} to ${signed(bounds.high - 1, 0)}` : "uplift, too few visitors";
+  return [
+    ["policy", share(uplift?.policy)],
+    ["holdout", share(uplift?.holdout)],
+    [interval, uplift?.ratio ? signed(uplift.ratio.estimate - 1, 0) : "–"],
+  ];
 }
 
 segmentField.addEventListener("change", () => {

@@ -87,6 +87,7 @@ export interface RankingView {
   changes: LiveEvent[];
   weights: FeatureWeight[];
   detected: DetectedChange[];
+  uplift: Metric | null;
   reports: Record<string, number> | null;
   requests: Record<string, number> | null;
 }

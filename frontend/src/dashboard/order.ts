@@ -10,7 +10,7 @@ import { VirtualRows, WINDOW } from "./virtual";
 /** The part of the order that is looked at. */
 export class OrderView {
   private offset = 0;
-  private most = 0.01; // of the scale; it does not jump while one scrolls
+  private scale: [number, number] = [0, 0.01]; // it does not jump while one scrolls
   private readonly rows: VirtualRows;
   private readonly search = byId<HTMLInputElement>("find-item");
 
@@ -33,7 +33,7 @@ export class OrderView {
   /** Another ranking or segment is looked at. */
   reset(): void {
     this.offset = 0;
-    this.most = 0.01;
+    this.scale = [0, 0.01];
     this.search.value = "";
     this.rows.reset();
   }
@@ -44,14 +44,18 @@ export class OrderView {
   }
 
   show(state: RankingView): void {
-    this.most = Math.max(this.most, ...state.items.map((row) => row.high ?? row.mean ?? 0));
-    this.rows.show(state.found, this.offset, state.items.map((row) => itemRow(row, state, this.most)));
+    const { items } = state;
+    this.scale = [
+      Math.min(this.scale[0], ...items.map((row) => row.low ?? row.mean ?? 0)),
+      Math.max(this.scale[1], ...items.map((row) => row.high ?? row.mean ?? 0)),
+    ];
+    this.rows.show(state.found, this.offset, items.map((row) => itemRow(row, state, this.scale)));
     byId("items-box").hidden = !state.found;
     byId("order").textContent = orderNote(state);
   }
 }
 
-function itemRow(row: LiveItem, state: RankingView, most: number): HTMLTableRowElement {
+function itemRow(row: LiveItem, state: RankingView, scale: [number, number]): HTMLTableRowElement {
   const { ranking, segment } = state;
   const link = element("a", { href: address(ranking.name, "change", segment ?? "", idText(row)) }, String(row.item));
   const pinned = Object.entries(ranking.pins).find(([, item]) => item === row.item)?.[0];
@@ -64,7 +68,7 @@ function itemRow(row: LiveItem, state: RankingView, most: number): HTMLTableRowE
     element("td", {}, integer(row.place)),
     element("th", { scope: "row", title: String(row.item) }, link, ...(marks ? [element("span", { class: "tag" }, marks)] : [])),
     element("td", {}, decimal(row.mean)),
-    element("td", { class: "bounds" }, interval([0, most], row.mean, band), element("span", { class: "small" }, words)),
+    element("td", { class: "bounds" }, interval(scale, row.mean, band), element("span", { class: "small" }, words)),
     element("td", { class: "wide" }, row.examined === null ? "–" : integer(row.examined)),
     element("td", { class: "shares wide" }, bars(row.shares), heard(row.shares.map((share, at) => `position ${at + 1}: ${percent(share, 0)}`))),
     element("td", { class: "wide" }, trendline(row.trend), heard(row.trend.map((share) => percent(share, 0)))),

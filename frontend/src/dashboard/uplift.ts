@@ -94,6 +94,10 @@ function groups(uplift: Uplift): HTMLElement[] {
 
 const shareOf = (part: number, whole: number): string => (whole ? percent(part / whole) : "–");
 
+/** Both groups below a name, where there is no place for columns. */
+const narrow = (policy: string, holdout: string): HTMLElement =>
+  element("span", { class: "small narrow" }, `policy ${policy}, holdout ${holdout}`);
+
 /** A row for the difference, and one for the ratio. */
 function metricRows(metric: Metric, all: Metric[]): HTMLTableRowElement[] {
   const kinds: [string, Compared | null, (value: number) => string, number, (one: Metric) => Compared | null][] = [
@@ -105,12 +109,12 @@ function metricRows(metric: Metric, all: Metric[]): HTMLTableRowElement[] {
     return element(
       "tr",
       {},
-      element("th", { scope: "row" }, `${NAMES[metric.metric] ?? metric.metric}, ${kind}`),
-      element("td", {}, decimal(metric.policy)),
-      element("td", {}, decimal(metric.holdout)),
+      element("th", { scope: "row" }, `${NAMES[metric.metric] ?? metric.metric}, ${kind}`, narrow(decimal(metric.policy), decimal(metric.holdout))),
+      element("td", { class: "wide" }, decimal(metric.policy)),
+      element("td", { class: "wide" }, decimal(metric.holdout)),
       element("td", {}, compared ? text(compared.estimate) : "–"),
       element("td", { class: "bounds" }, ...intervalCell(compared, scale, mark, text)),
-      element("td", { class: "wide" }, boundsText(compared?.fixed_horizon ?? null, text)),
+      element("td", { class: "wide fixed" }, boundsText(compared?.fixed_horizon ?? null, text)),
     );
   });
 }
@@ -133,13 +137,13 @@ const boundsText = (bounds: { low: number; high: number } | null, text: (value: 
 function sliceRow(name: string, slice: UpliftPart, scale: [number, number]): HTMLTableRowElement {
   const metric = clickThrough(slice);
   const ratio = metric?.ratio ?? null;
+  const shares: [string, string] = [shareOf(slice.policy.clicked, slice.policy.lists), shareOf(slice.holdout.clicked, slice.holdout.lists)];
   return element(
     "tr",
     {},
-    element("th", { scope: "row", title: name }, name),
+    element("th", { scope: "row", title: name }, name, narrow(...shares)),
     element("td", { class: "wide" }, integer(slice.policy.visitors + slice.holdout.visitors)),
-    element("td", {}, shareOf(slice.policy.clicked, slice.policy.lists)),
-    element("td", {}, shareOf(slice.holdout.clicked, slice.holdout.lists)),
+    ...shares.map((share) => element("td", { class: "wide" }, share)),
     element("td", { class: "bounds" }, ...intervalCell(ratio, scale, 1, decimal)),
   );
 }

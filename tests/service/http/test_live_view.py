@@ -17,7 +17,7 @@ from test_serving import running
 from toplist.cli import Exit
 from toplist.service.api_keys import ApiKeySetting
 from toplist.service.errors import NotFound, StoreUnavailable
-from toplist.service.http.activity import RECENT_LISTS, SHARED_POSITIONS, TAIL, Activity, event_text
+from toplist.service.http.activity import RECENT_LISTS, SHARED_POSITIONS, Activity, event_text
 from toplist.service.http.auth import hash_api_key
 from toplist.service.http.handlers import BASELINE_BYTES
 from toplist.service.http.history import Curve
@@ -62,12 +62,12 @@ def test_a_state_has_the_order_the_history_and_the_last_events(service: LocalSer
     }  # fmt: skip
     assert state["recent"] == 4
     assert [event["outcome"] for event in state["events"] if event["kind"] == "report"] == [
-        "late", "counted", "counted", "counted", "counted", "counted"
+        "late", "counted", "duplicate", "counted", "counted", "counted"
     ]  # fmt: skip
     details = {event["detail"] for event in state["events"]}
     assert {"put tea, coffee, cocoa", "showed cocoa, coffee", "reported 2 clicks", "reported 1 click"} <= details
     assert [event["kind"] for event in state["changes"]] == ["ranking", "items"]
-    assert state["reports"] == {"counted": 5, "late": 1}
+    assert state["reports"] == {"counted": 4, "duplicate": 1, "late": 1}
 
 
 def test_before_the_first_list_there_are_items_without_estimates(service: LocalService) -> None:
@@ -199,7 +199,6 @@ def test_the_last_events_are_shown_while_a_long_log_is_still_read(
     service: LocalService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("toplist.service.http.history._PAGES_PER_READ", 1)
-    monkeypatch.setattr("toplist.service.http.live_view.PAGES_AT_ONCE", 1)
     monkeypatch.setattr("toplist.service.http.activity.TAIL", 10)
     for _ in range(600):  # more than a page
         service.double.as_if_learned("front-page", [])
@@ -227,8 +226,7 @@ def event(kind: str, body: Any, impression: str | None = None) -> Event:
 
 
 def test_shares_are_of_the_recent_lists() -> None:
-    activity = Activity(TAIL + 7)
-    assert activity.seq == 7
+    activity = Activity()
     for _ in range(RECENT_LISTS):
         activity.add(event("list", {"items": ["a", 7]}, "x"))
     assert (activity.shares("a", 2), activity.shares(7, 2), activity.shares("7", 2)) == ([1, 0], [0, 1], [0, 0])

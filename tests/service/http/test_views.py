@@ -11,20 +11,21 @@ import pytest
 from running import BY_FEATURES, Clock, at_work, front, items, run, shown, told
 
 from toplist.service.errors import NotFound
-from toplist.service.http import history, live_view
+from toplist.service.http import activity, history, live_view
 from toplist.service.http.history import Histories
 from toplist.service.http.live_view import LiveViews
 from toplist.service.http.metrics import Metrics
 from toplist.service.http.overview import CURVE_POINTS, Overviews
 from toplist.service.live.service import Service
-from toplist.service.wire import Item, LiveQuery, OverviewQuery, RankingChange, RankingSpec, RankingView
+from toplist.service.log import export
+from toplist.service.wire import Item, ListRequest, LiveQuery, OverviewQuery, RankingChange, RankingSpec, RankingView
 
 
 class Views:
     """What the dashboard asks of a service."""
 
     def __init__(self, service: Service) -> None:
-        metrics = cast(Metrics, SimpleNamespace(reports={}, requests_by_key={}, last_reports=()))
+        metrics = cast(Metrics, SimpleNamespace(reports={}, requests_by_key={}, reports_of=lambda _: []))
         histories = Histories(service)
         self.overviews, self.views = Overviews(service, histories), LiveViews(service, histories, metrics)
 
@@ -147,6 +148,54 @@ def test_a_segment_has_its_own_history_order_and_events(tmp_path: Path) -> None:
             assert (none.history.lists, none.learned, none.recent) == (0, 0, 0)
             await learn(service, 1, segment="tea")
             assert (await views.ranking(segment="tea")).history.lists == 21
+
+    run(play())
+
+
+@pytest.mark.parametrize("most_learners", [50, 0])  # with more segments, only the end of the log is looked at
+def test_a_quiet_ranking_keeps_its_events_and_shares_beside_a_busy_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most_learners: int
+) -> None:
+    monkeypatch.setattr(activity, "TAIL", 60)
+    monkeypatch.setattr(activity, "NEXT", 30)
+    monkeypatch.setattr(export, "EVENTS_PER_PAGE", 7)
+    monkeypatch.setattr(export, "MOST_LEARNERS", most_learners)
+
+    async def make_busy(service: Service, lists: int = 40) -> None:
+        for _ in range(lists):
+            made = await service.lists.make("busy", ListRequest())
+            await told(service, made, final=True)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service)
+            await service.rankings.create(RankingSpec(name="busy", positions=1))
+            await service.items.put("busy", items(2))
+            for n in range(12):
+                await learn(service, 1, segment="tea" if n % 2 else None)
+            await make_busy(service)  # more events than are read at first
+            views = Views(service)
+            seen = await views.ranking()
+            if not most_learners:
+                assert (seen.recent, seen.events) == (0, [])
+            else:
+                assert (seen.recent, len(seen.events)) == (12, 26)
+                assert [event.kind for event in seen.events[-2:]] == ["items", "ranking"]
+                tea = await views.ranking(segment="tea")
+                assert (tea.recent, len(tea.events)) == (6, 14)
+                assert max(row.shares[0] for row in tea.items) > 0.0
+            await learn(service, 2)
+            await make_busy(service, 10)  # fewer than are read at a time
+            assert (await views.ranking()).recent == seen.recent + 1
+            if most_learners:
+                await learn(service, 3)
+                await make_busy(service)
+                found = await views.ranking()
+                assert found.recent == seen.recent + 2
+                assert found.events[0].detail == "a click at 3, by a final report"
+                for _ in range(25):  # more than are read at a time: the latest
+                    await learn(service, 1)
+                assert (await views.ranking()).recent == seen.recent + 2 + 15
 
     run(play())
 

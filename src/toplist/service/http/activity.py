@@ -9,25 +9,23 @@ from typing import Any
 import msgspec
 
 from toplist.core.item_id import ItemId
-from toplist.service.store.protocol import ITEMS, LIST, RANKING, STOPPED
+from toplist.service.store.protocol import LIST
 from toplist.service.wire import Event, LiveEvent
 
 RECENT_LISTS = 1000  # of which shares by position are taken
 SHARED_POSITIONS = 20  # that have shares, the first ones
 TREND_PARTS = 10  # of these lists
 EVENTS = 40  # that are kept
-TAIL, NEXT = 4000, 400  # events of the log that are read at first, and then with each look; others are skipped
-OF_ALL_SEGMENTS = (RANKING, ITEMS, STOPPED)  # kinds of events
+TAIL, NEXT = 4000, 400  # of its events that are read at first, and then with each look; others are skipped
 NAMED = 3  # items that a text names
 
 
 class Activity:
     """The recent lists, events and changes of one ranking, or of one of its segments."""
 
-    def __init__(self, seq: int, segment: str | None = None) -> None:
-        self.seq = max(0, seq - TAIL)  # of the last event read
+    def __init__(self) -> None:
+        self.seq = 0  # up to which the log is read
         self.events: deque[LiveEvent] = deque(maxlen=EVENTS)
-        self._segment = segment
         self._lists: deque[list[ItemId]] = deque()
         self._impressions: deque[str | None] = deque(maxlen=RECENT_LISTS)
         self._counts: Counter[tuple[ItemId, int]] = Counter()
@@ -39,17 +37,16 @@ class Activity:
 
     def add(self, event: Event) -> None:
         """Add the next event of the log."""
-        if self._segment not in (None, event.segment) and event.kind not in OF_ALL_SEGMENTS:
-            return
         if event.kind == LIST:
             self._add_list(decoded(event.body)["items"][:SHARED_POSITIONS])
             self._impressions.append(event.impression)
         if (said := live_event(event.kind, event.at, event.body, event.impression)) is not None:
             self.events.append(said)
 
-    def skip_to(self, last: int) -> None:
-        """Skip to the last `NEXT` events if there are more."""
-        self.seq = max(self.seq, last - NEXT)
+    @property
+    def next_events(self) -> int:
+        """How many of the latest events to read."""
+        return NEXT if self.seq else TAIL
 
     def has_list(self, impression: str) -> bool:
         """Whether a list is one of the recent ones."""

@@ -228,15 +228,15 @@ class Handlers:
 
     async def _report(self, impression: str, report: Report) -> Response:
         try:
-            reply = await self.service.impressions.report(impression, report)
+            reply, outcome, ranking = await self.service.impressions.take(impression, report)
         except NotFound as unknown:
-            self.metrics.count_report("unknown", impression, len(report.clicks))
+            self.metrics.count_report("unknown", impression, len(report.clicks), None)
             raise HttpProblem("not-found", str(unknown), counted=False, why="unknown") from None
         except Refused as refused:
-            self.metrics.count_report("invalid", impression, len(report.clicks))
+            named = await self.service.queries.ranking_of(impression)
+            self.metrics.count_report("invalid", impression, len(report.clicks), named)
             raise problems.refusal(refused, counted=False, why="invalid") from None
-        outcome = "counted" if reply.counted else str(reply.why)
-        self.metrics.count_report(outcome, impression, len(report.clicks))
+        self.metrics.count_report(outcome, impression, len(report.clicks), ranking)
         return reply
 
     async def activate(self, request: HttpRequest) -> Response:

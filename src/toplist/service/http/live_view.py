@@ -26,6 +26,7 @@ from toplist.service.wire import (
     LiveItem,
     LiveQuery,
     Overview,
+    Ranking,
     RankingView,
 )
 
@@ -40,7 +41,6 @@ MOST_UNKNOWN = 10_000  # items that are shown before there are estimates
 MOST_WEIGHTS, MOST_NAMED, MOST_DETECTED = 100, 3, 60
 NO_NUMBERS = (None, None, None, None, None)
 Z = 1.959964  # of a 95% interval
-PAGES_AT_ONCE = 50  # of the log
 _STATE = b"event: state\ndata: "
 _END = b"event: end\ndata: {}\n\n"
 _COMMENT = b": alive\n\n"
@@ -107,10 +107,11 @@ class LiveViews:
             found=0,
             items=[],
             recent=activity.recent,
-            events=await self._events(name, segment, activity),
+            events=self._events(ranking, segment, activity),
             changes=list(curve.changes),
             weights=weights,
             detected=detected,
+            uplift=(await self._service.uplift.click_through([name])).get(name),
             reports=dict(self._metrics.reports),
             requests=dict(self._metrics.requests_by_key),
         )
@@ -153,14 +154,9 @@ class LiveViews:
 
     async def _activity(self, name: str, key: ViewKey) -> Activity:
         """The recent events of a ranking, read on; each page is a turn in the lane of costly reads."""
-        last = self._service.queries.last_seq
-        activity = self._activities.get(key)
-        if activity is None:
-            activity = self._activities[key] = Activity(last, key[1])
-        else:
-            activity.skip_to(last)
-        pages = await self._service.queries.event_pages(name, activity.seq)
-        for _ in range(PAGES_AT_ONCE):
+        activity = self._activities.setdefault(key, Activity())
+        pages = await self._service.queries.recent_pages(name, key[1], activity.seq, activity.next_events)
+        while True:
             async with self._service.queries.lane.turn(""):
                 page = await anext(pages, None)
             if page is None:
@@ -170,13 +166,11 @@ class LiveViews:
             activity.seq = page.until
         return activity
 
-    async def _events(self, name: str, segment: str | None, activity: Activity) -> list[LiveEvent]:
+    def _events(self, ranking: Ranking, segment: str | None, activity: Activity) -> list[LiveEvent]:
         """The last events, with the outcome of reports, the latest first."""
         found = list(activity.events)
-        for at, impression, clicks, outcome in tuple(self._metrics.last_reports):
-            if segment is not None and not activity.has_list(impression):
-                continue
-            if await self._service.queries.ranking_of(impression) == name:
+        for at, impression, clicks, outcome in self._metrics.reports_of(ranking.name):
+            if at >= ranking.created and (segment is None or activity.has_list(impression)):
                 said = f"reported {clicks} {'click' if clicks == 1 else 'clicks'}"
                 found.append(LiveEvent(at=at, kind="report", detail=said, impression=impression, outcome=outcome))
         return sorted(found, key=lambda event: event.at)[: -EVENTS - 1 : -1]  # of the same time, too, the latest first

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from toplist.service.cluster.cluster import ClusterCounts  # which needs the driver of PostgreSQL
 
 SECONDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-LAST_REPORTS = 60  # that are kept with their outcome
+LAST_REPORTS, OF_RANKINGS = 40, 500  # that are kept with their outcome, of the rankings that got the latest
 
 
 class Durations:
@@ -60,7 +60,7 @@ class Metrics(Collector):
         self._requests: Counter[tuple[str, str, int]] = Counter()
         self._durations: dict[tuple[str, str], Durations] = {}
         self.reports: Counter[str] = Counter()  # by outcome
-        self.last_reports: deque[CountedReport] = deque(maxlen=LAST_REPORTS)
+        self._last_reports: OrderedDict[str, deque[CountedReport]] = OrderedDict()  # by ranking
         self.requests_by_key: Counter[str] = Counter()
         self._time = TimestampWriter()
         self.lists = 0
@@ -80,10 +80,22 @@ class Metrics(Collector):
         durations.counts[bisect_left(SECONDS, seconds)] += 1
         durations.total += seconds
 
-    def count_report(self, outcome: str, impression: str, clicks: int) -> None:
-        """Count a report by its outcome."""
+    def count_report(self, outcome: str, impression: str, clicks: int, ranking: str | None) -> None:
+        """Count a report by its outcome; a ranking, if it is known, keeps its last ones."""
         self.reports[outcome] += 1
-        self.last_reports.append(CountedReport(self._time.now(), impression, clicks, outcome))
+        if ranking is None:
+            return
+        last = self._last_reports.get(ranking)
+        if last is None:
+            last = self._last_reports[ranking] = deque(maxlen=LAST_REPORTS)
+            if len(self._last_reports) > OF_RANKINGS:
+                self._last_reports.popitem(last=False)
+        last.append(CountedReport(self._time.now(), impression, clicks, outcome))
+        self._last_reports.move_to_end(ranking)
+
+    def reports_of(self, ranking: str) -> list[CountedReport]:
+        """The last reports to a ranking, in order."""
+        return list(self._last_reports.get(ranking, ()))
 
     def describe(self) -> Iterable[Metric]:
         """No metrics: the registry then does not call `collect` to find their names."""

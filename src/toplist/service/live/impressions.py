@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
+from typing import NamedTuple
 
 from toplist.service.errors import NotFound, Refused
 from toplist.service.live.guardrail import broken_guardrail, stop_rows
@@ -39,6 +40,14 @@ BYTES_CLOSED_AT_ONCE = 16 << 20  # of their lists, where these have many feature
 ListEvents = dict[int, ListEvent]  # lists that had to be read from the log, by seq
 
 
+class TakenReport(NamedTuple):
+    """A report that was taken in."""
+
+    reply: ReportReply
+    outcome: str  # counted, duplicate (it counts, and said nothing new), late, contradicts or dropped
+    ranking: str | None  # its name; None if it was deleted
+
+
 class Impressions:
     """Reports, and the closing of impressions whose click window is over."""
 
@@ -48,6 +57,10 @@ class Impressions:
 
     async def report(self, impression: str, report: Report) -> ReportReply:
         """Take in a report of a list; it counts once, however often and in whatever order reports come."""
+        return (await self.take(impression, report)).reply
+
+    async def take(self, impression: str, report: Report) -> TakenReport:
+        """Take in a report of a list, and say what became of it; equal reports get equal replies at any time."""
         now = self._transactions.clock()
         until = now if self._transactions.clock.is_believed else 0
         state, one, lists = await self._prepare(impression, now, until, final=report.final)
@@ -61,11 +74,14 @@ class Impressions:
                 merged = report_in_positions(report, one.items)
                 rows = close_rows(state, one, lists, now, until) or report_rows(state, one, merged, lists, now)
             reply = report_reply(impression, one, merged)
+            ranking = state.rankings_by_id.get(one.ranking)
+            outcome = ("counted" if rows else "duplicate") if reply.counted else str(reply.why)
+            taken = TakenReport(reply, outcome, None if ranking is None else ranking.name)
             reason = one.outcome.reason if was_open else None  # now, as another report may close it during the commit
         del lists  # large ones, and the disk may be slow
         await self._transactions.commit(rows)
         self._count_learned(reason)
-        return reply
+        return taken
 
     async def activate(self, impression: str) -> ReportReply:
         """Start the click window of a deferred list, which is shown now."""

@@ -29,7 +29,7 @@ from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.work_memory import TIMES_LEARNER
 from toplist.service.log.events import ListEvent, decode_learner, decode_list
-from toplist.service.log.export import EventPage, EventPages, KindPages, LearnerPages, RowPage
+from toplist.service.log.export import EventPage, EventPages, KindPages, LearnerPages, RecentPages, RowPage
 from toplist.service.log.impression_id import id_text
 from toplist.service.log.replay import UNREADABLE, logged_list
 from toplist.service.log.settings import ItemState, ItemStates
@@ -333,6 +333,12 @@ class Queries:
         async with self._reading() as state:
             ranking = state.ranking(name)
         return LogPages(self._transactions, EventPages(ranking.id, ranking.name, after, kinds))
+
+    async def recent_pages(self, name: str, segment: str | None, after: int, limit: int) -> LogPages[EventPage]:
+        """The latest events of a ranking, or of a segment, behind `after`, in pages."""
+        async with self._reading() as state:
+            ranking = state.ranking(name)
+        return LogPages(self._transactions, RecentPages(ranking.id, ranking.name, segment, after, limit))
 
     async def open_impressions(self) -> int:
         """Number of lists that wait for reports, deferred ones included."""

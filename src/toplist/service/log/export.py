@@ -21,6 +21,7 @@ from toplist.support.files import check_writable, import_optional, replace_file
 EVENTS_PER_PAGE = 200  # seqs that a page covers, two milliseconds; other rankings' events among them are skipped
 BYTES_PER_PAGE = 1 << 20  # a page ends with the event that exceeds them
 ROWS_PER_BATCH = 10_000
+MOST_LEARNERS = 50  # of a ranking, whose latest events are looked for one by one; with more, at the end of the log
 
 
 class EventPage(NamedTuple):
@@ -88,9 +89,15 @@ class EventPages:
         if self.after >= last:
             return None
         until = min(self.after + EVENTS_PER_PAGE, last)
+        page = self._page(reader, reader.events(self._ranking, self.after, until), until)
+        self.after = page.until
+        return page
+
+    def _page(self, reader: LogReader, rows: Iterable[EventRow], until: int) -> EventPage:
+        """A page of rows, complete up to `until` unless they are large."""
         events: list[Event] = []
         size = 0
-        for event in reader.events(self._ranking, self.after, until):
+        for event in rows:
             if self._kinds is not None and event.kind not in self._kinds:
                 continue
             if event.learner not in self._segments:
@@ -107,8 +114,42 @@ class EventPages:
             if size > BYTES_PER_PAGE:
                 until = event.seq
                 break
-        self.after = until
         return EventPage(until, events)
+
+
+class RecentPages(EventPages):
+    """The latest events of a ranking, or of one of its segments, page by page, however much others have in the log."""
+
+    def __init__(self, ranking: int, name: str, segment: str | None, after: int, limit: int) -> None:
+        super().__init__(ranking, name, after)
+        self._segment, self._limit = segment, limit
+        self._seqs: list[int] | None = None  # of the events that are left to read
+        self._last = after
+
+    def read_next(self, reader: LogReader) -> EventPage | None:
+        """The next page; None after the last. The last page reaches to the end of the log."""
+        with reader.snapshot_reads():
+            if self._seqs is None:
+                self._last = reader.last_seq()
+                self._seqs = self._latest(reader) if self._last > self.after else []
+            seqs = [seq for seq in self._seqs if seq > self.after]
+            if self.after >= self._last:
+                return None
+            some = seqs[:EVENTS_PER_PAGE]
+            until = self._last if some == seqs else some[-1]
+            page = self._page(reader, reader.events_at(some), until)
+        self.after = page.until
+        return page
+
+    def _latest(self, reader: LogReader) -> list[int]:
+        """Seqs of the events to read."""
+        if self._segment is not None:
+            learner = reader.learner(self._ranking, self._segment)
+            return reader.latest_seqs(self._ranking, [learner.id] if learner else [], self.after, self._limit)
+        learners = [row.id for row in reader.learners(self._ranking, 0, MOST_LEARNERS + 1)]
+        if len(learners) <= MOST_LEARNERS:
+            return reader.latest_seqs(self._ranking, learners, self.after, self._limit)
+        return reader.latest_seqs(self._ranking, None, max(self.after, self._last - self._limit), self._limit)
 
 
 def events_of_store(parts: Sequence[LogReader], name: str | None = None) -> Iterator[Event]:

@@ -291,6 +291,18 @@ class LogReader(Protocol):
         """Events of a ranking with after < seq <= until, in order."""
         ...
 
+    def latest_seqs(self, ranking: int, learners: Sequence[int] | None, after: int, limit: int) -> list[int]:
+        """Seqs of the latest events with seq > after, at most `limit`, in order.
+
+        They are those of a ranking itself and of some of its learners, by an index; None: those of all its learners,
+        by a scan of the log behind `after`.
+        """
+        ...
+
+    def events_at(self, seqs: Sequence[int]) -> Iterator[EventRow]:
+        """The events with these seqs, some hundreds at most, in order; those that do not exist are left out."""
+        ...
+
     def events_of_kinds(self, kinds: Sequence[str], after: int, until: int) -> Iterator[EventRow]:
         """Events of all rankings of some kinds with after < seq <= until, in order."""
         ...

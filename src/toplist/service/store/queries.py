@@ -144,6 +144,22 @@ class TableReader(ABC):
             yield from page
             after = page[-1].seq if page else after
 
+    def latest_seqs(self, ranking: int, learners: Sequence[int] | None, after: int, limit: int) -> list[int]:
+        """Seqs of the latest events with seq > after: of a ranking itself and some of its learners; None: of all."""
+        sources = [("ranking = ?", ranking)]
+        if learners is not None:
+            sources = [("ranking = ? AND learner = 0", ranking)]
+            sources += [("learner = ? AND learner > 0", learner) for learner in learners]
+        found: list[int] = []
+        for condition, owner in sources:
+            query = f"SELECT seq FROM events WHERE {self._where} AND {condition} AND seq > ? ORDER BY seq DESC LIMIT ?"
+            found += [seq for (seq,) in self._rows(query, owner, after, limit)]
+        return sorted(found)[-limit:]
+
+    def events_at(self, seqs: Sequence[int]) -> Iterator[EventRow]:
+        """The events with these seqs, in order; those that do not exist are left out."""
+        return self._events(f"seq IN ({', '.join('?' * len(seqs))})", tuple(seqs), 0) if seqs else iter(())
+
     def has_learner_events(self, learner: int, after: int, count: int) -> bool:
         """Whether there are at least so many events of a learner with seq > after."""
         query = f"SELECT 1 FROM events WHERE {self._where} AND learner = ? AND learner > 0 AND seq > ? LIMIT 1 OFFSET ?"

@@ -32,7 +32,7 @@ class LiveEvent(Struct, frozen=True, kw_only=True):
     kind: str  # as in the event log
     detail: str
     impression: str | None = None
-    outcome: str | None = None  # of a report: counted, late, contradicts, dropped, unknown or invalid
+    outcome: str | None = None  # of a report: counted, duplicate, late, contradicts, dropped or invalid
     by: str = ""  # name of the API key that asked for a change
 
 
@@ -68,6 +68,7 @@ class RankingView(OfSegment, frozen=True, kw_only=True):
     changes: list[LiveEvent]  # of settings and items, the latest last
     weights: list[FeatureWeight]  # of a policy that learns from features, the largest first, 100 at most
     detected: list[DetectedChange]  # by a policy that looks for changes, the latest last
+    uplift: MetricUplift | None  # of click-through, against the holdout, of all segments; null if there is none
     reports: dict[str, int] | None  # to all rankings since the start, by outcome; None: the key is for some rankings
     requests: dict[str, int] | None  # by the name of their key, alike
     key: SegmentReply = None
