@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 
 import pytest
 from browsing import Server, Watched, chromium, eventually
@@ -193,6 +194,33 @@ def test_the_uplift_has_both_groups_intervals_and_checks(opened: Running, page: 
     eventually(lambda: page.inner_text("#uplift-none"), lambda text: "no holdout" in text, page)
 
 
+def test_the_curve_is_shown_against_the_holdout(opened: Running, page: Page) -> None:
+    page.goto(f"{opened.server.url}/#topics")
+    metric = opened.server.ask("GET", "/v1/rankings/topics/uplift")["metrics"][0]
+    number = "#numbers div:has(dt:text-matches('{}')) dd"
+    eventually(
+        lambda: [page.locator(number.format(name)).all_inner_texts() for name in ("^policy$", "^holdout$", "^uplift")],
+        lambda texts: texts == [
+            [f"{100 * metric['policy']:.1f}%"], [f"{100 * metric['holdout']:.1f}%"],
+            [f"{100 * (metric['ratio']['estimate'] - 1):+.0f}%"],
+        ], page,
+    )  # fmt: skip
+    assert "dotted: the holdout so far" in page.inner_text("#about")
+
+
+def test_reports_are_shown_with_their_fate(opened: Running, page: Page) -> None:
+    made = opened.server.ask("POST", "/v1/rankings/shop/lists", json={})["impression"]
+    for clicks, final in (([1], False), ([1], False), ([1], True), ([2], True)):
+        path = f"/v1/impressions/{made}/clicks"
+        opened.server.ask("PUT", path, json={"clicks": clicks, "final": final})
+    see(opened, page, "events")
+    fates = page.locator("#events .kind")
+    eventually(
+        lambda: [text for text in fates.all_inner_texts() if text not in ("list", "learned")][:4],
+        lambda found: found == ["contradicts", "counted", "duplicate", "counted"], page,
+    )  # fmt: skip
+
+
 def test_a_guardrail_that_has_stopped_is_shown(page: Page, opened: Running) -> None:
     stopped = {"at": "2026-11-17T10:00:00.000Z", "metric": "clicks_per_list", "worse_by": 0.1, "level": 0.05}
     reply = opened.server.ask("GET", "/v1/rankings/topics/uplift") | {"stopped": stopped | {"ratio": 0.7, "high": 0.88}}
@@ -231,6 +259,34 @@ def test_hostile_names_are_text(opened: Running, page: Page) -> None:
     page.click("#to-events")
     assert page.title() == "shop, toplist"
     assert page.locator("main img").count() == 0
+
+
+def test_hostile_names_are_text_in_every_view(opened: Running, page: Page) -> None:
+    spec = {"name": "hostile", "positions": 1, "policy": "cascade-lin-ucb", "features": 1, "holdout": 0.5}
+    opened.server.ask("POST", "/v1/rankings", json=spec)
+    opened.server.ask("PUT", "/v1/rankings/hostile/items", json={"items": [{"id": HOSTILE, "features": [1.0]}]})
+    opened.server.ask("PATCH", "/v1/rankings/hostile", json={"pins": {"1": HOSTILE}})
+    for n in range(4):
+        body = {"visitor": f"{HOSTILE}{n}", "segment": HOSTILE}
+        made = opened.server.ask("POST", "/v1/rankings/hostile/lists", json=body)["impression"]
+        opened.server.ask("PUT", f"/v1/impressions/{made}/clicks", json={"clicks": [1], "final": True})
+    segment = f"?segment={quote(HOSTILE)}"
+    shown = {
+        "#hostile" + segment: "#items", "#hostile/topics" + segment: "#weights", "#hostile/events" + segment: "#events",
+        "#hostile/change?item=" + quote(HOSTILE): "#pins", "#" + quote(HOSTILE, ""): "#missing",
+    }  # fmt: skip
+    for address, place in shown.items():
+        page.goto("about:blank")
+        page.goto(f"{opened.server.url}/{address}")
+        eventually(lambda place=place: page.inner_text(place), lambda text: HOSTILE in text, page)  # type: ignore[misc]
+        assert page.locator("main img").count() == 0
+        assert page.title() != "owned"
+    page.goto(f"{opened.server.url}/#hostile/uplift")
+    page.wait_for_selector("#uplift-found:not([hidden])")
+    page.click("#by-segment")
+    eventually(lambda: page.inner_text("#uplift-slices"), lambda text: HOSTILE in text, page)
+    assert page.locator("main img").count() == 0
+    opened.server.ask_none("DELETE", "/v1/rankings/hostile")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

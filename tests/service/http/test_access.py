@@ -304,7 +304,7 @@ CHANGES: list[tuple[str, str, str, dict[str, Any] | None]] = [
     ("remove_item", "DELETE", "/page/items/rum", None),
     ("remove_items", "POST", "/page/items/remove", {"ids": ["milk"]}),
     ("import_ranker", "PUT", "/page/learner", {"ranker": "UEsDBC0AAAAAAA==", "segment": "Bob"}),
-    ("change_ranking", "PATCH", "/page", {"positions": 1}),
+    ("change_ranking", "PATCH", "/page", {"positions": 1, "pins": {"1": "tea"}, "holdout": 0.1, "stop_if": None}),
     ("delete_key", "DELETE", "/page/keys/Ada", None),
     ("delete_ranking", "DELETE", "/page", None),
 ]
@@ -324,6 +324,8 @@ def test_every_change_says_who_made_it_in_the_log_and_in_the_events(keyed: Local
     changes = [line for line in lines if line["event"] == "change"]
     assert [(line["action"], line["request_id"]) for line in changes] == [(name, name) for name, *_ in CHANGES]
     assert {(line["by"], line["ranking"]) for line in changes} == {("editor", "page")}
+    named = [(line["action"], line["settings"]) for line in changes if "settings" in line]
+    assert named == [("change_ranking", ["positions", "holdout", "stop_if", "pins"])]
     failed = {(line["status"], line["caller"], line["address"]) for line in lines if "address" in line}
     assert failed == {(403, "page", "10.0.0.9"), (401, "10.0.0.9", "10.0.0.9")}
     bodies = [event.body for event in keyed.double.log if event.kind != "list"]

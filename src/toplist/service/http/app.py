@@ -37,7 +37,7 @@ from toplist.service.http.routing import (
     StreamResponse,
 )
 from toplist.service.live.service import Service
-from toplist.service.wire import PROBLEM_MEDIA
+from toplist.service.wire import PROBLEM_MEDIA, RankingChange
 
 AsgiScope = MutableMapping[str, Any]
 Encoded = tuple[bytes, bytes, Mapping[str, str]]  # body, media type and further headers
@@ -204,7 +204,8 @@ class App:
         exchange.status = route.status
         if route.is_change:  # only now is it sure that the name is that of a ranking, and no secret
             ranking: str = request.path[0] if request.body is None or request.path else request.body.name
-            self._log.change(exchange.request_id, route.route.name, ranking, exchange.caller)
+            settings = request.body.given if isinstance(request.body, RankingChange) else ()
+            self._log.change(exchange.request_id, route.route.name, ranking, exchange.caller, settings)
         return response
 
     async def _stream(self, exchange: Exchange, response: StreamResponse, receive: Receive, send: Send) -> None:

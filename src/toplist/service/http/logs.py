@@ -9,6 +9,7 @@ import secrets
 import sys
 import time
 import traceback
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Literal, Protocol
@@ -121,9 +122,10 @@ class Log:
             except RuntimeError:  # no event loop
                 self.flush()
 
-    def change(self, request_id: bytes, action: str, ranking: str, by: str) -> None:
+    def change(self, request_id: bytes, action: str, ranking: str, by: str, settings: Sequence[str] = ()) -> None:
         """Log who changed a ranking, its items or its segments, and how; the event log has the details."""
-        self.event("change", request_id=request_id.decode("latin-1"), by=by, action=action, ranking=ranking)
+        more = {"settings": list(settings)} if settings else {}
+        self.event("change", request_id=request_id.decode("latin-1"), by=by, action=action, ranking=ranking, **more)
 
     def event(self, event: str, **more: Any) -> None:
         """Log an event, without delay."""

@@ -144,6 +144,15 @@ class RankingChange(Strict, frozen=True):
         if isinstance(self.pins, dict):
             check_pins(self.pins)
 
+    @property
+    def given(self) -> list[str]:
+        """The settings that are given.
+
+        >>> RankingChange(holdout=0.1, pins={}).given
+        ['holdout', 'pins']
+        """
+        return [name for name in self.__struct_fields__ if name != "train" and getattr(self, name) is not UNSET]
+
 
 def check_baseline(baseline: list[str | int]) -> None:
     """Refuse a baseline with bad ids, or with an item twice."""
