@@ -273,7 +273,7 @@ def test_hostile_names_are_text_in_every_view(opened: Running, page: Page) -> No
     segment = f"?segment={quote(HOSTILE)}"
     shown = {
         "#hostile" + segment: "#items", "#hostile/topics" + segment: "#weights", "#hostile/events" + segment: "#events",
-        "#hostile/change?item=" + quote(HOSTILE): "#pins", "#" + quote(HOSTILE, ""): "#missing",
+        "#hostile/change?item=" + quote(HOSTILE): "#pins", "#" + quote(HOSTILE, ""): "#name",
     }  # fmt: skip
     for address, place in shown.items():
         page.goto("about:blank")
@@ -281,6 +281,8 @@ def test_hostile_names_are_text_in_every_view(opened: Running, page: Page) -> No
         eventually(lambda place=place: page.inner_text(place), lambda text: HOSTILE in text, page)  # type: ignore[misc]
         assert page.locator("main img").count() == 0
         assert page.title() != "owned"
+    page.wait_for_selector("#missing:not([hidden])")  # no ranking can have this name
+    assert page.is_hidden("#ask")
     page.goto(f"{opened.server.url}/#hostile/uplift")
     page.wait_for_selector("#uplift-found:not([hidden])")
     page.click("#by-segment")

@@ -77,8 +77,8 @@ function start(): void {
   const trouble = {
     onLost: () => say("the connection is lost; trying again", false),
     onRefused: (refusal: Refusal) => {
-      if (refusal.status === 404) isMissing(refusal.message);
-      else askForKey(refusal);
+      if (refusal.status === 401 || refusal.status === 403) askForKey(refusal);
+      else isMissing(refusal.message);
     },
   };
   if (route.view === "ranking") {
