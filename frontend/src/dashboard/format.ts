@@ -19,6 +19,7 @@ export const moment = (at: string): string => new Date(at).toLocaleString("en", 
 export function timeLabels(seconds: number[], step: number): string[] {
   let before = "";
   return seconds.map((at) => {
+    if (at % 1) return ""; // between two seconds
     const time = new Date(at * 1000);
     const day = time.toLocaleDateString("en", { day: "numeric", month: "short" });
     const isNew = day !== before;
