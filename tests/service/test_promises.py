@@ -1,11 +1,14 @@
 """What the service promises, in short; `make promises` has the long forms, and prints their figures."""
 
+import asyncio
+import socket
 from collections.abc import Callable
 
 import numpy as np
 import pytest
 from forking import ForkedProcess
 from promises.broken import Broken
+from promises.callers import Caller
 from promises.catalogue import PROMISES
 from promises.history import Call, History
 from promises.journal import Journal, Learned, Listed, Log, audit
@@ -21,6 +24,14 @@ def test_promise_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # The checks can fail.
+
+
+def test_a_server_that_is_silent_is_not_waited_for_forever() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # the kernel takes the connection
+        caller = Caller(silent.getsockname()[1], patience=0.05)
+        with pytest.raises(Broken, match="did not resolve"):
+            asyncio.run(asyncio.wait_for(caller.ask("GET", "/readyz"), 20.0))
+    assert caller.unanswered == 1
 
 
 def memories() -> tuple[Journal, Log]:

@@ -31,7 +31,17 @@ class Caller:
         self.unavailable = 0  # answers that said 503, after which the request was sent again
 
     async def once(self, method: str, path: str, body: Any = None) -> Answer:
-        """Ask once; ConnectionError where no answer comes."""
+        """Ask once; ConnectionError where no answer comes, also from a server that takes the request and is silent."""
+        try:
+            async with asyncio.timeout(self._patience):
+                return await self._once(method, path, b"" if body is None else json.dumps(body).encode())
+        except TimeoutError:
+            self.close()
+            self._next += 1
+            self.unanswered += 1
+            raise ConnectionError(f"no answer in {self._patience:.0f} s") from None
+
+    async def _once(self, method: str, path: str, body: bytes) -> Answer:
         if self._line is None:
             try:
                 self._line = await Line.to(self._ports[self._next % len(self._ports)])
@@ -39,7 +49,7 @@ class Caller:
                 self._next += 1
                 raise ConnectionError(str(problem)) from None
         try:
-            return await self._line.ask(method, path, b"" if body is None else json.dumps(body).encode())
+            return await self._line.ask(method, path, body)
         except ConnectionError:
             self._line = None
             self._next += 1

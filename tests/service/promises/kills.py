@@ -6,7 +6,7 @@ import asyncio
 import random
 from pathlib import Path
 
-from benchmarks.server import Broken, Server, serving
+from benchmarks.server import PATIENCE, Broken, Server, serving
 
 from .beliefs import compare_beliefs
 from .callers import Caller, Visitor
@@ -83,7 +83,7 @@ async def _under_load(
         if load.done():  # somebody found something
             break
         server.running.kill()
-        await asyncio.to_thread(server.running.wait)
+        await asyncio.to_thread(server.running.wait, PATIENCE)
         server.launch()
     if not load.done():
         await another_list()
