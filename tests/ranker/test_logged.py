@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -183,3 +184,30 @@ def test_items_changed_together_or_one_by_one_give_equal_bytes(policy: Any, own_
         return ranker.to_bytes()
 
     assert changed(1) == changed(4) == changed(12)
+
+
+def test_plain_lists_follow_every_change_of_the_items() -> None:
+    def made() -> LoggedRanker:
+        rows = {name: [float(n == place) for place in range(3)] for n, name in enumerate("abc")}
+        return LoggedRanker(
+            list("abc"), 2, "cascade-lin-ucb", seed=3, features=rows, open_slates=NO_LIMIT, compiled=False
+        )
+
+    plain, asked = made(), made()  # the second is asked in a way that remembers nothing of the last list
+    changes: list[Callable[[LoggedRanker], object]] = [
+        lambda ranker: ranker.hide("a"),
+        lambda ranker: ranker.add(
+            ["d", "e"], features={"d": [0.0, 0.0, 1.0], "e": [1.0, 0.0, 0.0]}
+        ),  # more than there was room for
+        lambda ranker: ranker.remove("b"),
+        lambda ranker: ranker.unhide("a"),
+        lambda ranker: ranker.change("d", [0.5, 0.5, 0.0]),
+    ]
+    for change in (lambda _: None, *changes):
+        change(plain)
+        change(asked)
+        for positions in (1, 2, None):
+            lists = [plain.make(positions=positions), asked.make(positions=positions, exclude=())]
+            assert lists[0] == lists[1]
+            for ranker, (_, record) in zip((plain, asked), lists, strict=True):
+                ranker.settle(record, clicks=[1])

@@ -51,6 +51,7 @@ class ItemSlots:
         self._changes: list[tuple[int, bool]] = []  # slots, and whether they were present until then
         self._slots: Ints = np.zeros(0, dtype=np.int64)  # 0, 1, 2, ... up to the capacity, made when needed
         self._visible: Ints | None = None
+        self.edition = 0  # increases with every change of which slots have items that may be shown
 
     def state(self) -> ItemSlotsState:
         """What must be saved."""
@@ -146,6 +147,7 @@ class ItemSlots:
                 self._changes.append((slot, bool(self.present[slot])))
         self.present[slot] = present
         self._visible = None
+        self.edition += 1
 
     def _replace_present(self, present: Bools) -> None:
         """Leave the array to the lists that refer to it, with the changes that they may have to undo."""
@@ -247,6 +249,7 @@ class ItemSlots:
         self._count = self._used = len(names)
         self.present[: len(names)] = True
         self._visible = None
+        self.edition += 1
 
     def vacate(self, name: ItemId, lists_made: int) -> int:
         """Remove an item; returns its slot."""
@@ -266,6 +269,7 @@ class ItemSlots:
         self.labels = np.concatenate([self.labels, np.zeros(more, dtype=np.int64)])
         self.examined = np.concatenate([self.examined, np.zeros(more, dtype=bool)])
         self._replace_present(np.concatenate([self.present, np.zeros(more, dtype=bool)]))
+        self.edition += 1
 
     def checked_new(self, names: Iterable[Any]) -> list[ItemId]:
         """`names`, if each is an id, new and given once."""

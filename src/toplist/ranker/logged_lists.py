@@ -13,7 +13,7 @@ from toplist.core.problem import InvalidInput
 from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.randomness import WEIGHED, branch
 from toplist.core.slate import Floats, Slate, empty_page
-from toplist.ranker.rank_request import NewList, RankRequest
+from toplist.ranker.rank_request import Eligible, NewList
 from toplist.ranker.ranker import Ranker
 from toplist.ranker.read_write_lock import NoLock
 from toplist.ranker.shown import Shown
@@ -73,7 +73,9 @@ class LoggedListRanker(Ranker):
     def _set_up(self, *given: Any) -> None:
         super()._set_up(*given)
         self._slate, self._page = self._learner.empty_slate(), empty_page(self.positions)
-        self._plain: dict[int | None, RankRequest] = {}  # cached requests that have nothing but positions
+        # What lists without wishes are made of, by their length, and since when: it changes with the items only.
+        self._plain: dict[int | None, Eligible] = {}
+        self._plain_since: tuple[object, int, int] | None = None
         # Most policies keep neither rows nor a memo, and copying empty arrays takes as long as copying full ones.
         self._has_rows_or_memo = self._slate.rows.size + self._slate.memo.size > 0
 
@@ -106,13 +108,24 @@ class LoggedListRanker(Ranker):
         InvalidInput
             As `Ranker.rank` does.
         """
-        plain = among is None and exclude is None and pins is None and person is None and features is None
-        request = self._plain.get(positions) if plain else None
-        if request is None:
-            request = self._checked_request(among, positions, exclude, pins, person, features)
-            if plain:
-                self._plain[positions] = request
-        return self._filled(request)[:2]
+        if among is None and exclude is None and pins is None and person is None and features is None:
+            eligible = self._plain_eligible(positions)
+        else:
+            eligible = self._eligible(self._checked_request(among, positions, exclude, pins, person, features))
+        return self._filled(eligible)[:2]
+
+    def _plain_eligible(self, positions: int | None) -> Eligible:
+        """What a list is made of for which nothing but its length is asked."""
+        items, features = self._items, self._features
+        since = self._plain_since
+        if since is None or since[0] is not items or since[1] != items.edition or since[2] != features.edition:
+            self._plain.clear()
+            self._plain_since = items, items.edition, features.edition
+        eligible = self._plain.get(positions)
+        if eligible is None:
+            asked = self._checked_request(None, positions, None, None, None, None)
+            eligible = self._plain[positions] = self._eligible(asked)
+        return eligible
 
     def make_weighed(
         self,
@@ -145,8 +158,8 @@ class LoggedListRanker(Ranker):
         InvalidInput
             As `Ranker.rank` does.
         """
-        request = self._checked_request(among, positions, exclude, pins, person, features)
-        items, record, made = self._filled(request, branch(branch(self._key, WEIGHED), draw))
+        eligible = self._eligible(self._checked_request(among, positions, exclude, pins, person, features))
+        items, record, made = self._filled(eligible, branch(branch(self._key, WEIGHED), draw))
         probabilities = None
         if items:  # a copy of the slate, in which lists are drawn again
             slate = copy_arrays(self._slate)
@@ -168,14 +181,14 @@ class LoggedListRanker(Ranker):
         """
         return record._replace(number=self._open_lists.open_new()[0])
 
-    def _filled(self, request: RankRequest, key: int | None = None) -> tuple[list[ItemId], Record, NewList]:
+    def _filled(self, eligible: Eligible, key: int | None = None) -> tuple[list[ItemId], Record, NewList]:
         """A new list in the slate, for the log."""
         slate, rows, memo = self._slate, b"", b""
         slate.size[0] = 0
         if self._has_rows_or_memo:
             slate.rows.fill(0.0)
             slate.memo.fill(0.0)
-        made = self._make_list(request, slate, key)
+        made = self._make_eligible(eligible, slate, key)
         size = int(slate.size[0])
         slots = slate.items[:size].tolist()
         if self._has_rows_or_memo and size:  # a policy may use all of the memo, whatever the length of the list

@@ -41,9 +41,12 @@ class ListingRanker(EditableRanker):
         by_place = checked_pins(pins, wanted) if pins else {}
         return RankRequest(wanted, eligible, excluded, by_place, self._features.checked_call(person, features))
 
-    def _make_list(self, asked: RankRequest, slate: Slate, key: int | None = None) -> NewList:
-        """Fill an empty slate with a new list, and open the list; its random key is that of its number, or given."""
-        eligible = self._eligible(asked)
+    def _make_list(self, asked: RankRequest, slate: Slate) -> NewList:
+        """Fill an empty slate with a new list, and open the list."""
+        return self._make_eligible(self._eligible(asked), slate)
+
+    def _make_eligible(self, eligible: Eligible, slate: Slate, key: int | None = None) -> NewList:
+        """The same, of eligible items; the random key of the list is that of its number, or given."""
         number, life = self._open_lists.open_new()
         try:
             request, candidates = self._policy_request(eligible, branch(self._key, number) if key is None else key)

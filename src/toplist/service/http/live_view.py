@@ -13,6 +13,7 @@ import msgspec
 
 from toplist.core.item_id import ItemId
 from toplist.ranker.estimate_rows import EstimateRows
+from toplist.service.clock import as_time
 from toplist.service.errors import NotFound, Refused, StoreUnavailable, TooManyReads
 from toplist.service.http.activity import EVENTS, SHARED_POSITIONS, Activity
 from toplist.service.http.history import Histories
@@ -172,7 +173,8 @@ class LiveViews:
         for at, impression, clicks, outcome in self._metrics.reports_of(ranking.name):
             if at >= ranking.created and (segment is None or activity.has_list(impression)):
                 said = f"reported {clicks} {'click' if clicks == 1 else 'clicks'}"
-                found.append(LiveEvent(at=at, kind="report", detail=said, impression=impression, outcome=outcome))
+                time = as_time(at)
+                found.append(LiveEvent(at=time, kind="report", detail=said, impression=impression, outcome=outcome))
         return sorted(found, key=lambda event: event.at)[: -EVENTS - 1 : -1]  # of the same time, too, the latest first
 
 

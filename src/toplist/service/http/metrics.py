@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
+from time import time_ns
 from typing import TYPE_CHECKING, NamedTuple
 
 from prometheus_client import CollectorRegistry
@@ -13,8 +14,9 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
+from toplist.service.clock import MILLISECOND
 from toplist.service.http.connection_limits import ConnectionLimits
-from toplist.service.http.logs import Log, TimestampWriter
+from toplist.service.http.logs import Log
 from toplist.service.live.service import Service
 
 if TYPE_CHECKING:
@@ -42,7 +44,7 @@ class Durations:
 class CountedReport(NamedTuple):
     """A report, and what became of it."""
 
-    at: str
+    at: int  # milliseconds since the epoch
     impression: str
     clicks: int
     outcome: str
@@ -62,7 +64,6 @@ class Metrics(Collector):
         self.reports: Counter[str] = Counter()  # by outcome
         self._last_reports: OrderedDict[str, deque[CountedReport]] = OrderedDict()  # by ranking
         self.requests_by_key: Counter[str] = Counter()
-        self._time = TimestampWriter()
         self.lists = 0
         self._open_impressions = 0
         self.in_flight = 0
@@ -90,7 +91,7 @@ class Metrics(Collector):
             last = self._last_reports[ranking] = deque(maxlen=LAST_REPORTS)
             if len(self._last_reports) > OF_RANKINGS:
                 self._last_reports.popitem(last=False)
-        last.append(CountedReport(self._time.now(), impression, clicks, outcome))
+        last.append(CountedReport(time_ns() // MILLISECOND, impression, clicks, outcome))
         self._last_reports.move_to_end(ranking)
 
     def reports_of(self, ranking: str) -> list[CountedReport]:

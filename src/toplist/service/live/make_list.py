@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -253,7 +254,9 @@ def request_digest(request: ListRequest) -> bytes:
 
 def list_reply(made: ImpressionState, event: ListEvent, name: str, request: ListRequest) -> ListReply:
     """A list as it is sent."""
-    known = {field: value for field in IF_KNOWN if (value := getattr(event, field)) is not None}
+    known: dict[str, Any] = {}
+    if event.group is not None or event.propensities is not None:
+        known = {field: value for field in IF_KNOWN if (value := getattr(event, field)) is not None}
     return ListReply(
         impression=id_text(made.id), items=event.items, ranking=name, segment=request.segment,
         deferred=request.deferred, **known,

@@ -56,10 +56,15 @@ class GroupCommit:
         if not rows and not self.pending:
             written.set_result(None)
             return written
+        add = self._rows.append
         for row in rows:
-            self._rows.append(self._with_rising_time(row) if type(row) is EventRow else row)
+            if type(row) is EventRow:
+                self.last_seq = row.seq
+                add(row if row.at == self.last_time else self._with_rising_time(row))
+            else:
+                add(row)
         for watched in self._watching:
-            watched += [row for row in rows if type(row) is EventRow]
+            watched.extend(row for row in rows if type(row) is EventRow)
         self._waiting.append(written)
         if self._task is None:
             self._task = loop.create_task(self._work())
@@ -67,7 +72,6 @@ class GroupCommit:
 
     def _with_rising_time(self, event: EventRow) -> EventRow:
         """The log is searched by time, so times never fall, except where an event says that the clock was corrected."""
-        self.last_seq = event.seq
         if event.at < self.last_time and event.kind != CLOCK:
             return event._replace(at=self.last_time)
         self.last_time = event.at
