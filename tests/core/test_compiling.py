@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from types import FunctionType
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from toplist.core import protocols
 from toplist.core.compiling import (
     DoesNotCompile,
     compiled,
+    direct,
     fingerprint,
     helper,
     numba_private,
@@ -28,6 +30,7 @@ from toplist.core.compiling import (
     reserved_names,
     routine,
 )
+from toplist.core.compiling.type_key import type_key
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Page, Slate
 from toplist.parts.feedback import ThroughLastClick
@@ -494,3 +497,44 @@ def test_a_callee_that_raises_does_so_within_its_caller() -> None:
         outer(-1)
     with pytest.raises(ValueError, match="below nothing"):
         inner(-1)
+
+
+class _Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+class _OtherPair(NamedTuple):
+    first: Any
+    second: Any
+
+
+def test_values_with_equal_keys_have_equal_types() -> None:
+    rows = np.zeros((4, 3))
+    frozen = np.zeros(3)
+    frozen.flags.writeable = False
+    values: list[Any] = [
+        1, -(1 << 63), (1 << 63) - 1, 1.0, True, None, "a", np.float64(2.0), np.int64(2), np.bool_(True), rows, rows.T,
+        rows[:, 1], rows[::2], frozen, np.zeros(3), np.zeros(0), np.zeros(3, dtype=np.int64), np.zeros(3, dtype=bool),
+        np.zeros((1, 1)), (), (1,), (2, 3), (2, 3.0), _Pair(1, 2.0), _OtherPair(1, 2.0), _Pair(1, 2), _Pair(rows, (1,)),
+        _Pair(rows[0], (1,)), np.zeros(3, dtype=np.float32),
+    ]  # fmt: skip
+    for one, other in product(values, repeat=2):
+        if type_key(one) == type_key(other):
+            assert numba.typeof(one) == numba.typeof(other), (one, other)
+    assert type_key(rows, 1) == type_key(np.ones((2, 9)), 7)
+    assert type_key(1 << 63) is None  # beyond the machine's integers, as the compiler sees them
+    assert type_key([1]) is None
+    assert type_key(_Pair(1, object())) is None
+
+
+def test_direct_finds_the_machine_code_of_the_right_types() -> None:
+    double = compiled(_double)
+    assert direct(double, 2.0)(1.5) == 3.0
+    assert direct(double, 2)(3) == 6
+    assert direct(double, 4.0)(0.25) == 0.5
+    assert len(double.overloads) == 2  # type: ignore[attr-defined]
+
+
+def _double(number: Any) -> Any:
+    return number * 2

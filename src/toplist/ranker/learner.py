@@ -123,6 +123,11 @@ class Learner:
         slate: Slate = self.policy.slate(self.problem)
         return slate
 
+    def warm_up(self) -> None:
+        """Make a cache for the first list, if there is none."""
+        if not self.caches:
+            self.caches.append(self.policy.scratch(self.problem))
+
     def rank(self, request: Request, slate: Slate) -> None:
         """Let the policy fill the slate, with a cache that no other thread uses meanwhile."""
         try:

@@ -83,6 +83,10 @@ class LoggedRanker(LoggedListRanker):
         """
         self._begin_pooled(pool, strength, known)
 
+    def warm_up(self) -> None:
+        """Make what the first list needs besides the belief, so that it takes no longer than others."""
+        self._learner.warm_up()
+
     def compile_priors(self) -> None:
         """Compile what sets the priors of many items, so that no later ranker of this policy has to."""
         if self._capabilities.samples != "nothing":

@@ -23,6 +23,7 @@ from running import (
 )
 
 from toplist import Ranker
+from toplist.ranker import LoggedRanker
 from toplist.service.errors import Conflict, NotFound, Refused
 from toplist.service.wire import Item, ListRequest, RankingChange, RankingSpec, Report
 
@@ -384,3 +385,27 @@ def test_features_of_a_request_weigh_no_more_than_those_of_the_items(policy: str
 
     beliefs = [run(belief(tmp_path / str(size), size)) for size in (5.0, 1e6, 4.9)]
     assert beliefs[0] == beliefs[1] != beliefs[2]
+
+
+def test_a_large_learner_is_made_in_parts_while_others_are_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("toplist.service.live.make_list.AT_ONCE", 0)
+    made: list[int] = []
+    warm_up = LoggedRanker.warm_up
+    monkeypatch.setattr(LoggedRanker, "warm_up", lambda ranker: (made.append(len(ranker.items)), warm_up(ranker))[1])
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service, BY_FEATURES)
+            first = asyncio.create_task(shown(service, segment="new"))
+            while not made:
+                await asyncio.sleep(0)
+            await service.items.put("front", items(1, BY_FEATURES, first=8))  # before the first list is made
+            replies = [await first, *await asyncio.gather(*(shown(service, segment="new") for _ in range(3)))]
+            assert made == [8, 9]  # the first one was out of date, and made again; the others found the learner
+            for reply in replies:
+                await told(service, reply, reply.items[0], final=True)
+        assert check(tmp_path / "db") == []
+
+    run(play())

@@ -9,10 +9,11 @@ error.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from functools import wraps
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 import numba
 from numba import extending, types
@@ -20,6 +21,7 @@ from numba import extending, types
 from toplist.core.compiling.callees import callees, methods
 from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
 from toplist.core.compiling.numba_backend import choose_backend
+from toplist.core.compiling.type_key import type_key
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -29,6 +31,8 @@ overload_method: Any = extending.overload_method
 register_jitable: Any = extending.register_jitable
 
 backend = choose_backend()
+# Machine code that `direct` has found, by the function and the types of its arguments.
+_direct: WeakKeyDictionary[Any, dict[Hashable, Any]] = WeakKeyDictionary()
 BULK = 1000  # elements; in plain Python they take a few milliseconds
 
 
@@ -154,6 +158,11 @@ def direct(function: Callable[P, R], *examples: P.args, **_: P.kwargs) -> Callab
     dispatcher: Any = function
     if not hasattr(dispatcher, "compile"):  # NUMBA_DISABLE_JIT
         return function
+    key = type_key(*examples)
+    found = _direct.setdefault(dispatcher, {})
+    if key is not None and key in found:
+        known: Callable[P, R] = found[key]
+        return known
     signature = tuple(numba.typeof(example) for example in examples)  # type: ignore[no-untyped-call]
     try:
         if signature not in dispatcher.overloads:  # to ask the compiler, one waits while it compiles something else
@@ -161,6 +170,8 @@ def direct(function: Callable[P, R], *examples: P.args, **_: P.kwargs) -> Callab
     except COMPILE_ERRORS as error:
         raise DoesNotCompile(explain_compile_error(error, *examples)) from None
     entry: Callable[P, R] = dispatcher.get_overload(signature)
+    if key is not None:
+        found[key] = entry
     return entry
 
 

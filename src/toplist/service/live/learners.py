@@ -11,12 +11,12 @@ from time import perf_counter
 from toplist.ranker import LoggedRanker
 from toplist.service.errors import Conflict, StoreUnavailable
 from toplist.service.live.learner_load import LearnerLoad, ReadIsOver
+from toplist.service.live.new_learner import BegunRanker, first_pool, first_ranker
 from toplist.service.live.quarantine import Contained, QuarantinedLearners
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.work_memory import TIMES_LEARNER, WorkMemory
 from toplist.service.log.events import LearnerEvent, encode
-from toplist.service.log.pools import KnownPool
-from toplist.service.log.replay import SkippedList, change_items, new_ranker
+from toplist.service.log.replay import SkippedList, change_items
 from toplist.service.store.group_commit import GroupCommit
 from toplist.service.store.protocol import LEARNER, EventRow, LearnerRow, Row, SnapshotRow, Store
 
@@ -255,11 +255,16 @@ class Learners:
 
     def new_ranker(self, ranking: LiveRanking, segment: str | None) -> LoggedRanker:
         """The ranker of a learner that would be created now."""
-        return new_ranker(ranking.settings, segment, ranking.items, first_pool(ranking, segment))
+        return first_ranker(ranking, segment)
 
-    def create(self, ranking: LiveRanking, segment: str | None, seq: int, now: int) -> tuple[LoadedLearner, list[Row]]:
-        """Create a learner with the current items; returns it and its rows."""
-        ranker = self.new_ranker(ranking, segment)
+    def create(
+        self, ranking: LiveRanking, segment: str | None, seq: int, now: int, begun: BegunRanker | None = None
+    ) -> tuple[LoadedLearner, list[Row]]:
+        """Create a learner with the current items, or take the one that was begun; returns it and its rows."""
+        if begun is None or not begun.fits(ranking, segment):
+            ranker = self.new_ranker(ranking, segment)
+        else:
+            ranker = begun.ranker
         learner = LoadedLearner(seq, ranking, segment, ranker, seq, 1)
         ranking.has_learner = True
         ranking.segments += segment is not None
@@ -371,14 +376,6 @@ class Learners:
             self._remove(learner)
             raise Contained(f"A learner of the ranking {learner.ranking.name!r} failed.") from problem
         self._bytes += learner.room - before
-
-
-def first_pool(ranking: LiveRanking, segment: str | None) -> KnownPool | None:
-    """The pool that a new learner begins with: that of everybody's lists begins without one."""
-    pool = ranking.pool
-    if segment is None or pool is None or ranking.spec.pool != "prior" or pool.seq <= ranking.settings.floor:
-        return None
-    return pool
 
 
 def _cannot_serve(ranking: LiveRanking, reason: str) -> Conflict:

@@ -18,6 +18,7 @@ from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.groups import baseline_list, place_list
 from toplist.service.live.impression_state import ImpressionState
 from toplist.service.live.list_arguments import list_arguments, scaled_request
+from toplist.service.live.new_learner import AT_ONCE, BegunRanker
 from toplist.service.live.pools import SegmentPools
 from toplist.service.live.quarantine import Contained
 from toplist.service.live.ranking import LiveRanking
@@ -56,6 +57,7 @@ class Lists:
         """Make a list to show; the same request id gives the same list."""
         work, held = self._transactions.work, 0
         draft: WeighedDraft | None = None
+        begun: BegunRanker | None = None
         chance = b""  # decides about the group of a request without ids, once for all attempts
         try:
             while True:
@@ -103,6 +105,11 @@ class Lists:
                     if learner is None and request.segment is not None and self._pools.is_outdated(state, ranking):
                         await self._pools.update(state, ranking)
                         continue
+                    begins = learner is None and ranking.learner_size > AT_ONCE
+                    if begins and (begun is None or not begun.fits(ranking, request.segment)):
+                        begun = self._begin_ranker(ranking, request.segment)
+                        await begun.finish()
+                        continue
                 if known_learner is not None and known_learner.is_far_behind:
                     await state.learners.catch_up(known_learner)
                     continue
@@ -112,13 +119,21 @@ class Lists:
                     break
                 draft = await self._weigher.draft(state, ranking, request)
             with self._transactions.change():
-                made, event, rows = self._make(state, ranking, request, draft if weighs else None, placed)
+                made, event, rows = self._make(state, ranking, request, draft if weighs else None, placed, begun)
                 reply = list_reply(made, event, name, request)
             await self._transactions.commit(rows)
             return reply
         finally:
             if held:
                 work.give_back(held)
+
+    def _begin_ranker(self, ranking: LiveRanking, segment: str | None) -> BegunRanker:
+        """Begin the ranker of a new learner."""
+        check_segment_room(ranking, segment, self._most_segments)
+        try:
+            return BegunRanker(ranking, segment)
+        except InvalidInput as problem:
+            raise _cannot_serve_yet(ranking, problem) from problem
 
     def _can_make(
         self, state: LiveState, ranking: LiveRanking, settings: LearnerSettings, request: ListRequest,
@@ -151,7 +166,7 @@ class Lists:
 
     def _make(
         self, state: LiveState, ranking: LiveRanking, request: ListRequest, draft: WeighedDraft | None,
-        placed: ListPlacement | None,
+        placed: ListPlacement | None, begun: BegunRanker | None,
     ) -> tuple[ImpressionState, ListEvent, list[Row]]:  # fmt: skip
         """A new list, or the drafted one, or the baseline in its place; its event, and all of its rows."""
         now = self._transactions.clock()
@@ -161,9 +176,9 @@ class Lists:
         if learner is None:
             check_segment_room(ranking, request.segment, self._most_segments)
             try:
-                learner, rows = state.learners.create(ranking, request.segment, state.next_seq(), now)
+                learner, rows = state.learners.create(ranking, request.segment, state.next_seq(), now, begun)
             except InvalidInput as problem:
-                raise Conflict(f"The ranking {ranking.name!r} cannot serve yet: {problem}") from problem
+                raise _cannot_serve_yet(ranking, problem) from problem
         weighed: ListProbabilities | None = None
         try:
             asked = scaled_request(request, ranking)
@@ -213,6 +228,10 @@ class Lists:
             rows.append(RequestRow(ranking.id, request.request_id, known.digest, id, now))
         rows += state.learners.evict()
         return made, event, rows
+
+
+def _cannot_serve_yet(ranking: LiveRanking, problem: InvalidInput) -> Conflict:
+    return Conflict(f"The ranking {ranking.name!r} cannot serve yet: {problem}")
 
 
 def wants_propensities(ranking: LiveRanking, request: ListRequest) -> bool:
