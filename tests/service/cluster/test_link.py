@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 from running import run
 
-from toplist.service.cluster.listener import Listener, Parts
+from toplist.service.cluster.listener import MOST_STRANGERS, Listener, Parts
 from toplist.service.cluster.messages import Ask, ForwardedAnswer
 from toplist.service.cluster.peers import NotSent, OutcomeUnknown, Peers
 
@@ -115,6 +115,24 @@ def test_who_does_not_know_the_secret_is_not_listened_to() -> None:
             assert await reader.read() == b""
             writer.close()
             assert owner.asked == []
+
+    run(work())
+
+
+def test_a_flood_of_silent_connections_is_cut_and_keeps_no_server_out() -> None:
+    async def work() -> None:
+        async with listening(Owner()) as address:
+            host, _, port = address.rpartition(":")
+            flood = [await asyncio.open_connection(host, int(port), local_addr=("127.0.0.9", 0)) for _ in range(60)]
+            peers = Peers(SECRET)
+            assert (await peers.ask(address, ask())).body == b"xx"
+            closed = [asyncio.create_task(reader.read()) for reader, _ in flood]  # the challenge, and then the end
+            done, _ = await asyncio.wait(closed, timeout=2.0)  # those that are left end after the handshake's time
+            assert len(done) >= 60 - MOST_STRANGERS
+            for _, writer in flood:
+                writer.close()
+            await asyncio.gather(*closed, return_exceptions=True)
+            peers.close()
 
     run(work())
 

@@ -53,6 +53,12 @@ class ServerLink(asyncio.Protocol):
         made.write(self._nonce)
         self._timer = asyncio.get_running_loop().call_later(HANDSHAKE_SECONDS, made.abort)
 
+    @property
+    def address(self) -> str:
+        """Address of the other end; empty where there is none."""
+        peer = None if self._transport is None else self._transport.get_extra_info("peername")
+        return str(peer[0]) if peer else ""
+
     def data_received(self, data: bytes) -> None:
         """Take in a part of the handshake, or messages."""
         self._buffer += data

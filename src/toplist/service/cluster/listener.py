@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
@@ -12,6 +13,7 @@ from toplist.service.cluster.link import ServerLink
 from toplist.service.cluster.messages import Ask, Elsewhere, EndStream, ForwardedAnswer, LookAgain, NextPart, Part, Said
 from toplist.service.cluster.peers import NotSent
 
+MOST_STRANGERS = 32  # connections whose other end has not proved yet that it knows the secret
 IDLE_STREAM = 120.0  # seconds after which a stream that nobody reads is dropped
 
 
@@ -58,11 +60,22 @@ class Listener:
         """Accept connections."""
 
         def make() -> ServerLink:
+            self._make_room()
             link = ServerLink(self._secret, is_caller=False, on_message=self._receive, on_end=self._end)
             self._links[link] = {}
             return link
 
         self._server = await asyncio.get_running_loop().create_server(make, sock=listener)
+
+    def _make_room(self) -> None:
+        """Close a connection that has proved nothing, if there are many: they must not take all files of the process.
+
+        It is the oldest of the address that has most of them, so that a flood from one keeps no server out.
+        """
+        strangers = [link for link in self._links if not link.is_open]
+        if len(strangers) >= MOST_STRANGERS:
+            most = Counter(link.address for link in strangers).most_common(1)[0][0]
+            next(link for link in strangers if link.address == most).close()
 
     async def stop(self) -> None:
         """Accept no more, answer what was asked, and end all connections."""
