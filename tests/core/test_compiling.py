@@ -521,7 +521,8 @@ def test_values_with_equal_keys_have_equal_types() -> None:
     ]  # fmt: skip
     for one, other in product(values, repeat=2):
         if type_key(one) == type_key(other):
-            assert numba.typeof(one) == numba.typeof(other), (one, other)
+            types = [numba.typeof(value) for value in (one, other)]  # type: ignore[no-untyped-call]
+            assert types[0] == types[1], (one, other)
     assert type_key(rows, 1) == type_key(np.ones((2, 9)), 7)
     assert type_key(1 << 63) is None  # beyond the machine's integers, as the compiler sees them
     assert type_key([1]) is None

@@ -393,7 +393,12 @@ def test_a_large_learner_is_made_in_parts_while_others_are_served(
     monkeypatch.setattr("toplist.service.live.make_list.AT_ONCE", 0)
     made: list[int] = []
     warm_up = LoggedRanker.warm_up
-    monkeypatch.setattr(LoggedRanker, "warm_up", lambda ranker: (made.append(len(ranker.items)), warm_up(ranker))[1])
+
+    def note(ranker: LoggedRanker) -> None:
+        made.append(len(ranker.items))
+        warm_up(ranker)
+
+    monkeypatch.setattr(LoggedRanker, "warm_up", note)
 
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:

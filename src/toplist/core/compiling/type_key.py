@@ -27,12 +27,13 @@ def type_key(*values: Any) -> Hashable | None:
     (True, False)
     """
     try:
-        return _key(values)
+        key: Hashable = _key(values)
     except _Unknown:
         return None
+    return key
 
 
-def _key(value: Any) -> Hashable:
+def _key(value: Any) -> Any:
     kind = type(value)
     if kind is np.ndarray:
         flags = value.flags
