@@ -171,9 +171,9 @@ class LiveViews:
         """The last events, with the outcome of reports, the latest first."""
         found = list(activity.events)
         for at, impression, clicks, outcome in self._metrics.reports_of(ranking.name):
-            if at >= ranking.created and (segment is None or activity.has_list(impression)):
+            time = as_time(at)
+            if time >= ranking.created and (segment is None or activity.has_list(impression)):
                 said = f"reported {clicks} {'click' if clicks == 1 else 'clicks'}"
-                time = as_time(at)
                 found.append(LiveEvent(at=time, kind="report", detail=said, impression=impression, outcome=outcome))
         return sorted(found, key=lambda event: event.at)[: -EVENTS - 1 : -1]  # of the same time, too, the latest first
 
