@@ -12,7 +12,7 @@ import pkgutil
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from types import ModuleType
 from typing import Any, TypeVar
 
@@ -52,7 +52,7 @@ class Entry:
         """First line of its docstring."""
         return (inspect.getdoc(self.build) or "").partition("\n")[0]
 
-    @property
+    @cached_property
     def parameters(self) -> dict[str, Any]:
         """Names and defaults of its parameters; `REQUIRED` stands for no default."""
         return {
