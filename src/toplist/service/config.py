@@ -123,6 +123,15 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = 1024
     rankings: Annotated[int, Meta(ge=1, description="rankings; more gets 422")] = 1000
     segments: Annotated[int, Meta(ge=1, description="segments of a ranking; more gets 422")] = 1_000_000
+    unrecorded: Annotated[
+        float,
+        Meta(
+            ge=0.0,
+            le=3600.0,
+            description="seconds for which lists are made from memory while the store is away, in rankings with "
+            'when_unavailable "serve"',
+        ),
+    ] = 60.0
 
 
 class Logs(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

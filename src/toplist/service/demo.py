@@ -145,7 +145,7 @@ async def visit(
             count += 1
             shown = await client.make_list(RANKING, visitor=f"visitor-{visitor}")
             clicks = audience.clicks(visitor, shown.items)
-            await client.report(shown.impression, clicks=clicks, final=True)
+            await client.report(shown, clicks=clicks, final=True)
             (held if shown.group == "holdout" else recent).append(bool(clicks))
             await asyncio.sleep(CONCURRENT / rate)
 

@@ -92,6 +92,7 @@ def service_of(store: Path | str, settings: Settings, open_store: OpenStore | No
         most_segments=limits.segments,
         read_share=limits.read_share,
         reads_waiting=limits.reads_waiting,
+        unrecorded_seconds=limits.unrecorded,
         open_store=opened,
         **more,
     )

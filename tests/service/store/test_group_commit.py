@@ -37,7 +37,7 @@ def event(seq: int) -> EventRow:
 def test_what_comes_while_a_commit_is_under_way_goes_into_the_next() -> None:
     async def play() -> None:
         store: Any = Slow()
-        writer = GroupCommit(store, lambda: None)
+        writer = GroupCommit(store, lambda _: None)
         first = writer.write([event(1), event(2)])
         also = writer.write([event(3)])
         await asyncio.sleep(0.01)
@@ -65,7 +65,7 @@ def test_a_failed_commit_fails_its_batch_and_all_behind_it_and_then_it_goes_on()
     async def play() -> None:
         store: Any = Slow()
         failures: list[bool] = []
-        writer = GroupCommit(store, lambda: failures.append(first.done()))
+        writer = GroupCommit(store, lambda _: failures.append(first.done()))
         first = writer.write([event(1)])
         await asyncio.sleep(0.01)
         behind = writer.write([event(2)])

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import msgspec
 
 from toplist.core.item_id import ItemId, item_text
+from toplist.core.problem import InvalidInput
 from toplist.service.client.arguments import NUMBERS, elements, item_id, plain, text, wrong_type
 from toplist.service.wire import Event, ListReply
 
@@ -56,6 +57,11 @@ def segment_path(name: str, segment: str) -> str:
 def impression_path(impression: str | ListReply) -> str:
     """The path of an impression, by its id or by the reply that it came with."""
     if isinstance(impression, ListReply):
+        if not impression.impression:
+            raise InvalidInput(
+                "This list was made while nothing could be recorded, so nothing can be reported on it; look at its "
+                "`recorded` first."
+            )
         impression = impression.impression
     if not isinstance(impression, str):
         accepted = "the id of an impression, or the reply of make_list"

@@ -155,19 +155,26 @@ class Cluster:
         partition = partition_of_id(id)
         return partition if partition < self.count else None
 
-    async def answer_here(self, partition: int, here: Callable[[OwnedPartition], Awaitable[T]]) -> T:
+    async def answer_here(
+        self, partition: int, here: Callable[[OwnedPartition], Awaitable[T]],
+        goes_on: Callable[[OwnedPartition], bool],
+    ) -> T:  # fmt: skip
         """Answer a request that was forwarded; `NotSent` if this server does not own the partition."""
         while True:
             held = self.partitions.owned.get(partition)
-            if held is not None and held.is_serving:
+            if held is not None and (held.is_serving or (not held.is_closing and goes_on(held))):
                 with held.serving():
                     return await here(held)
             if held is not None or not self.partitions.is_moving(partition):
                 raise NotSent
             await self.owners.wait(LOOK_EVERY)  # it is being taken
 
-    async def answer(self, ask: Ask, here: Callable[[OwnedPartition], Awaitable[T]]) -> T | tuple[str, ForwardedAnswer]:
+    async def answer(
+        self, ask: Ask, here: Callable[[OwnedPartition], Awaitable[T]], goes_on: Callable[[OwnedPartition], bool]
+    ) -> T | tuple[str, ForwardedAnswer]:
         """Answer a request, here or by the owner of its partition, whose address then comes with the answer.
+
+        A partition whose lease is over is asked where `goes_on` says that it answers from memory.
 
         A request is sent again only where it surely had no effect: its owner could not be reached, or was not the
         owner, or its commit was fenced.
@@ -178,7 +185,7 @@ class Cluster:
         while True:
             held = self.partitions.owned.get(partition)
             address = None
-            if held is not None and held.is_serving:
+            if held is not None and (held.is_serving or (not held.is_closing and goes_on(held))):
                 try:
                     with held.serving():
                         answer = await here(held)
@@ -239,7 +246,10 @@ class Cluster:
     @property
     def is_ready(self) -> bool:
         """Whether requests can be answered, here or by others."""
-        return self.owners.is_known and not self.owners.is_leaving
+        if self.owners.is_leaving:
+            return False
+        from_memory = (held.service.unrecorded.is_serving for held in self.partitions.owned.values())
+        return self.owners.is_known or any(from_memory)
 
     @property
     def is_time_believed(self) -> bool:

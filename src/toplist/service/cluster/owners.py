@@ -11,7 +11,7 @@ from time import monotonic
 from toplist.service.clock import BelievedClock, boot_time
 from toplist.service.cluster.placing import preferred_server
 from toplist.service.errors import StoreUnavailable
-from toplist.service.store.postgres.database import Database
+from toplist.service.store.postgres.database import ASK_AGAIN, Database
 from toplist.service.store.postgres.members import ClusterRows, PartRow, ServerRow, be_gone, be_seen
 
 PER_LEASE = 5  # times that the database is asked within a lease
@@ -102,7 +102,8 @@ class Owners:
     async def _run(self) -> None:
         while True:
             try:
-                async with asyncio.timeout(self._database.lease / PER_LEASE):
+                pause = self._database.lease / PER_LEASE
+                async with asyncio.timeout(min(ASK_AGAIN, pause) if self._is_failing else pause):
                     await self._wanted.wait()
             except TimeoutError:
                 pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, cast
 from urllib.parse import urlencode
 
@@ -119,7 +120,7 @@ class ClusterApp(App):
             handlers = self._handlers_of(held)
             return await self._respond(exchange, handlers, route, ask.path, ask.query, ask.body, key)
 
-        answer = await self._cluster.answer(ask, here)
+        answer = await self._cluster.answer(ask, here, partial(_goes_on, ask))
         if not isinstance(answer, tuple):
             return answer
         address, forwarded = answer
@@ -222,6 +223,7 @@ class ClusterApp(App):
                 lambda held: self._respond(
                     exchange, self._handlers_of(held), route, ask.path, ask.query, ask.body, key
                 ),
+                partial(_goes_on, ask),
             )
             if isinstance(response, StreamResponse):
                 parts, content, media = response.parts, b"", response.media.encode()
@@ -266,6 +268,11 @@ class RemoteParts:
     def end(self) -> None:
         """Nobody wants the other parts."""
         self._peers.end_stream(self._address, self._answer)
+
+
+def _goes_on(ask: Ask, held: OwnedPartition) -> bool:
+    """Whether a request is answered from memory while the database is away."""
+    return ask.route == "make_list" and held.service.unrecorded.serves(ask.path[0])
 
 
 def _forwarded_key(key: ForwardedKey) -> KnownKey:

@@ -202,7 +202,8 @@ class Handlers:
             self.tokens.check_asked()
         made = await self.service.lists.make(request.path[0], self.segment_hash.hidden(request.body))
         self.metrics.lists += 1
-        if request.body.token:
+        self.metrics.unrecorded += made.recorded is False
+        if request.body.token and made.impression:
             made = self.with_token(made, request.body)
         return self.segment_hash.shown(made, request.body)
 

@@ -64,7 +64,7 @@ class Metrics(Collector):
         self.reports: Counter[str] = Counter()  # by outcome
         self._last_reports: OrderedDict[str, deque[CountedReport]] = OrderedDict()  # by ranking
         self.requests_by_key: Counter[str] = Counter()
-        self.lists = 0
+        self.lists = self.unrecorded = 0
         self._open_impressions = 0
         self.in_flight = 0
         self.working = 0  # requests in flight to limited routes, whose response is not made yet
@@ -123,6 +123,9 @@ class Metrics(Collector):
             seconds.add_metric(labels, durations.buckets(), durations.total)
         yield seconds
         yield CounterMetricFamily("toplist_lists", "Lists made, or repeated for the same request id.", self.lists)
+        yield CounterMetricFamily(
+            "toplist_lists_unrecorded", "Lists made from memory while nothing could be recorded.", self.unrecorded
+        )
         reports = CounterMetricFamily("toplist_reports", "Reports by outcome.", labels=("outcome",))
         for outcome, count in self.reports.items():
             reports.add_metric((outcome,), count)

@@ -85,6 +85,7 @@ _RANKING: dict[str, Any] = {
     "holdout_learns": True,
     "stop_if": {"metric": "clicks_per_list", "worse_by": 0.05, "level": 0.05},
     "pins": {"1": "tea"},
+    "when_unavailable": "refuse",
     "items": 3,
     "created": "2026-11-15T12:00:00.000Z",
     "stopped": False,

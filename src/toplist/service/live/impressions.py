@@ -102,9 +102,25 @@ class Impressions:
         return reply
 
     async def close_all_due(self) -> None:
-        """Close all impressions whose click window is over, while others are served."""
+        """Close all impressions whose click window is over, while others are served; drop those that nobody saw."""
+        await self._drop_unshown(self._transactions.unshown)
         while await self.close_due() >= CLOSED_AT_ONCE:
             pass
+
+    async def _drop_unshown(self, ids: list[bytes]) -> None:
+        """Drop impressions whose callers got a list from memory instead, if they were recorded after all."""
+        while ids:
+            state = await self._transactions.state()
+            one = await state.load_impression(ids[-1])
+            if one is not None and one.is_open and one.damage is None and not state.is_deleted(one):
+                lists = await state.load_lists([one]) if needs_list(state, one) else {}
+                is_complete = one.seq in lists or not needs_list(state, one)
+                if not is_complete or not state.has(one) or not self._transactions.is_current(state):
+                    continue
+                with self._transactions.change():
+                    rows = drop_rows(state, one, lists, self._transactions.clock())
+                await self._transactions.commit(rows)
+            ids.pop()
 
     async def close_due(self, now: int | None = None) -> int:
         """Close impressions whose click window is over, a hundred at most; returns their number."""

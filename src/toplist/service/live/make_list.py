@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 from typing import Any
@@ -13,7 +14,7 @@ from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput
 from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.ranker import Record
-from toplist.service.errors import Conflict
+from toplist.service.errors import Conflict, NotOwner, StoreUnavailable
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.groups import baseline_list, place_list
 from toplist.service.live.impression_state import ImpressionState
@@ -26,11 +27,13 @@ from toplist.service.live.request_errors import request_error
 from toplist.service.live.segments import check_segment_room
 from toplist.service.live.state import LiveState, RememberedRequest
 from toplist.service.live.transaction import Transactions
+from toplist.service.live.unrecorded import UnrecordedLists
 from toplist.service.live.weigh_list import ListWeigher, WeighedDraft
 from toplist.service.live.work_memory import SMALL, TIMES_LEARNER
 from toplist.service.log.events import NO_PLACEMENT, SHADOW, ListEvent, ListOutcome, ListPlacement, encode
 from toplist.service.log.impression_id import ImpressionIds, id_text
 from toplist.service.log.settings import LearnerSettings
+from toplist.service.store.group_commit import SLOW_SECONDS
 from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, ImpressionRow, RequestRow, Row
 from toplist.service.wire import ListReply, ListRequest
 
@@ -47,14 +50,46 @@ class Lists:
     """Makes lists."""
 
     def __init__(
-        self, transactions: Transactions, compiler: PolicyCompiler, most_segments: int, ids: ImpressionIds
-    ) -> None:
+        self, transactions: Transactions, compiler: PolicyCompiler, most_segments: int, ids: ImpressionIds,
+        unrecorded: UnrecordedLists,
+    ) -> None:  # fmt: skip
         self._transactions, self._compiler, self._most_segments = transactions, compiler, most_segments
-        self._ids = ids
+        self._ids, self.unrecorded = ids, unrecorded
         self._weigher, self._pools = ListWeigher(), SegmentPools(transactions)
 
     async def make(self, name: str, request: ListRequest) -> ListReply:
-        """Make a list to show; the same request id gives the same list."""
+        """Make a list to show; the same request id gives the same list.
+
+        Where the ranking says so, it is made from memory and not recorded while the store is away or slow.
+        """
+        state = self._transactions.standby
+        ranking = None if state is None else state.rankings.get(name)
+        if ranking is None or not ranking.serves_unrecorded:
+            return await self._make_recorded(name, request, [])
+        if self.unrecorded.serves(name):
+            return await self.unrecorded.make(name, request)
+        made: list[bytes] = []
+        recording = asyncio.create_task(self._make_recorded(name, request, made))
+        try:
+            while not (await asyncio.wait([recording], timeout=SLOW_SECONDS))[0]:
+                if self.unrecorded.serves(name):
+                    break
+            else:
+                return recording.result()
+        except NotOwner:
+            raise
+        except StoreUnavailable:
+            self._transactions.doubt_store()
+            if not self.unrecorded.serves(name):
+                raise
+        finally:
+            recording.cancel()
+        reply = await self.unrecorded.make(name, request)
+        self._transactions.unshown += made
+        return reply
+
+    async def _make_recorded(self, name: str, request: ListRequest, ids: list[bytes]) -> ListReply:
+        """Make a list and record it; its impression is added to the ids before it is committed."""
         work, held = self._transactions.work, 0
         draft: WeighedDraft | None = None
         begun: BegunRanker | None = None
@@ -121,6 +156,7 @@ class Lists:
             with self._transactions.change():
                 made, event, rows = self._make(state, ranking, request, draft if weighs else None, placed, begun)
                 reply = list_reply(made, event, name, request)
+            ids.append(made.id)
             await self._transactions.commit(rows)
             return reply
         finally:

@@ -69,6 +69,16 @@ class LiveRanking:
         return self.settings.spec
 
     @property
+    def serves_unrecorded(self) -> bool:
+        """Whether its lists are made from memory while nothing can be recorded."""
+        return self.spec.when_unavailable == "serve"
+
+    @property
+    def when_unavailable(self) -> str:
+        """What its lists do while nothing can be recorded: "refuse" or "serve"."""
+        return self.spec.when_unavailable or "refuse"
+
+    @property
     def largest_norm(self) -> float:
         """The largest norm of the items' features, at least 1."""
         if self._largest_norm[0] != self.change_count:

@@ -56,6 +56,7 @@ RANKING_FIELDS = (
     "holdout_learns",
     "stop_if",
     "pins",
+    "when_unavailable",
 )  # can change with the same learners
 FIXED_FIELDS = ("features", "person", "join")  # items and lists of the log were made with them
 MEASURED_FIELDS = ("baseline", "mode", "explore", "holdout")  # a change of them begins the measuring of the uplift anew
@@ -219,7 +220,7 @@ def ranking_rows(ranking: LiveRanking, seq: int, now: int, by: str) -> list[Row]
 
 def ranking_reply(ranking: LiveRanking) -> Ranking:
     """A ranking as requests read it."""
-    spec = msgspec.structs.asdict(ranking.spec)
+    spec = msgspec.structs.asdict(ranking.spec) | {"when_unavailable": ranking.when_unavailable}
     stopped = ranking.settings.stopped > 0
     return Ranking(
         **spec, items=len(ranking.items), created=as_time(ranking.created), stopped=stopped,

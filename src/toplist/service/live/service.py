@@ -22,6 +22,7 @@ from toplist.service.live.retention import Retention
 from toplist.service.live.segments import Segments
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import OpenStore, Transactions
+from toplist.service.live.unrecorded import UnrecordedLists
 from toplist.service.live.uplift_queries import UpliftQueries
 from toplist.service.live.work_memory import WorkMemory
 from toplist.service.log.impression_id import ImpressionIds
@@ -64,6 +65,8 @@ class Service:
         Share of the time for costly reads: estimates, explanations and histories.
     reads_waiting : int, default 32
         Limit of the number of costly reads of one caller that wait for their turn.
+    unrecorded_seconds : float, default 60
+        For how long lists are made from memory while nothing can be recorded, in rankings that ask for it.
     open_store : callable, optional
         Opens the store; by default as its file or address says.
     shared : SharedResources, optional
@@ -91,6 +94,7 @@ class Service:
         most_segments: int = 1_000_000,
         read_share: float = SHARE,
         reads_waiting: int = MOST_WAITING,
+        unrecorded_seconds: float = 60.0,
         open_store: OpenStore = open_store,
         shared: SharedResources | None = None,
         ids: ImpressionIds | None = None,
@@ -106,7 +110,8 @@ class Service:
         self.compiler = resources.compiler
         self.rankings = RankingManager(self.transactions, self.compiler, most_rankings)
         self.items = Items(self.transactions, item_bytes)
-        self.lists = Lists(self.transactions, self.compiler, most_segments, ids or ImpressionIds())
+        self.unrecorded = UnrecordedLists(self.transactions, unrecorded_seconds)
+        self.lists = Lists(self.transactions, self.compiler, most_segments, ids or ImpressionIds(), self.unrecorded)
         self.imports = Imports(self.transactions, self.compiler, self.items, most_segments, work_bytes)
         self.impressions = Impressions(self.transactions)
         self.queries = Queries(self.transactions, self.compiler, resources.lane)
@@ -149,8 +154,8 @@ class Service:
 
     @property
     def is_ready(self) -> bool:
-        """Whether changes can be committed now."""
-        return self.transactions.is_ready
+        """Whether changes can be committed now, or lists go on from memory."""
+        return self.transactions.is_ready or self.unrecorded.is_serving
 
     @property
     def is_time_believed(self) -> bool:

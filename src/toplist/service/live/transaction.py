@@ -21,7 +21,16 @@ from toplist.service.live.state import LiveState, read_rankings
 from toplist.service.live.work_memory import WorkMemory
 from toplist.service.log.events import ClockEvent, encode
 from toplist.service.store.group_commit import CommitCounts, GroupCommit
-from toplist.service.store.protocol import CLOCK, NO_RANKING, WHOLE_RANKING, EventRow, Row, ShiftWindows, Store
+from toplist.service.store.protocol import (
+    CLOCK,
+    NO_RANKING,
+    WHOLE_RANKING,
+    CheckOwner,
+    EventRow,
+    Row,
+    ShiftWindows,
+    Store,
+)
 
 PAUSE_AFTER_FAILURE = 200  # milliseconds before the next attempt
 SNAPSHOT_BYTES = 4 << 20  # of snapshots in one commit when the service stops
@@ -81,12 +90,17 @@ class Transactions:
         self._stopping = False
         self._reload: asyncio.Task[None] | None = None
         self._change = StateChange(self.drop_state)
+        self._standby: LiveState | None = None
+        self._trying: set[asyncio.Future[Any]] = set()
+        self.unshown: list[
+            bytes
+        ] = []  # impressions whose lists nobody saw, if they are recorded: see `UnrecordedLists`
 
     async def open(self) -> None:
         """Open the store and load the state; where another server serves the store, as soon as it ends."""
         self._store = self._open_store(self._address)
         self._stopping, self._retry_at, self._begun_after = False, 0, None
-        self._commits = GroupCommit(self._store, self.drop_state)
+        self._commits = GroupCommit(self._store, self._fail_commit)
         try:
             await self.state()
         except NotOwner:
@@ -129,7 +143,7 @@ class Transactions:
         if self._commits is not None and self._store is not None:
             self._commits.close()
             self._store.close()
-        self._state = self._store = self._commits = None
+        self._state = self._standby = self._store = self._commits = None
 
     def limit_learners(self, most_bytes: int) -> None:
         """Change the limit of the memory for learners; those in memory are evicted as others are used."""
@@ -202,6 +216,7 @@ class Transactions:
             if store is not self._store or self._stopping:
                 raise StoreUnavailable("The service is not running.")
             self._state = LiveState(store, commits, self._learner_bytes, self.work, self.quarantine, rows)
+            self._standby = None
             if self._begun_after is None:
                 self._begun_after = commits.last_seq
                 self.clock.begin(commits.last_time)
@@ -227,6 +242,55 @@ class Transactions:
         """A commit or a change failed: drop the in-memory state; it is loaded again from the store."""
         self._state = None
         self._retry_at = self.clock.waiting() + PAUSE_AFTER_FAILURE
+
+    def _fail_commit(self, problem: Exception) -> None:
+        """A commit failed: drop the state; lists may go on from it, unless another server has taken over."""
+        state = self._state
+        if isinstance(problem, NotOwner):
+            self._standby = None
+        elif state is not None and any(ranking.serves_unrecorded for ranking in state.rankings.values()):
+            self._standby = state
+        self.drop_state()
+
+    @property
+    def standby(self) -> LiveState | None:
+        """The state that lists can be made from while nothing can be recorded: it may have uncommitted changes."""
+        return self._state or self._standby
+
+    @property
+    def away_since(self) -> float | None:
+        """Since when nothing can be recorded, on the monotonic clock; None while the store answers as it should."""
+        store, commits = self._store, self._commits
+        if store is None or commits is None or self._stopping:
+            return None
+        silent = store.silent_since
+        if self._state is not None and silent is None and not commits.is_slow:
+            return None
+        known = [since for since in (commits.troubled_since, silent) if since is not None]
+        return min(known, default=None)
+
+    def doubt_store(self) -> None:
+        """A read or a commit failed: the store may be away."""
+        if self._commits is not None and self._state is not None:
+            self._commits.doubt()
+
+    def try_again(self) -> None:
+        """Find out whether the store answers again, without waiting for it."""
+        if self._stopping or self._commits is None:
+            return
+        if self._state is None:
+            task: asyncio.Future[Any] = asyncio.ensure_future(self.state())
+        elif not self._commits.pending:
+            task = asyncio.ensure_future(self.commit([CheckOwner()]))
+        else:
+            return
+        self._trying.add(task)
+        task.add_done_callback(self._tried)
+
+    def _tried(self, task: asyncio.Future[Any]) -> None:
+        self._trying.discard(task)
+        if not task.cancelled():
+            task.exception()
 
     def shift_windows(self, state: LiveState) -> list[Row]:
         """The rows that keep the length of open click windows after the clock was corrected.

@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from time import perf_counter
+from time import monotonic
 
 from toplist.service.errors import StoreUnavailable
 from toplist.service.store.protocol import CLOCK, EventRow, Row, Store
+
+SLOW_SECONDS = 1.0  # a commit that takes longer is in trouble
 
 
 @dataclass
@@ -32,10 +34,11 @@ class GroupCommit:
     """Writes to the store in the order of calls of `write`.
 
     Rows are written on the event loop's thread; only the commit, which waits for the disk, runs in another. If it
-    fails, `on_failure` is called first, since memory has what the store has not, and then every waiting call raises.
+    fails, `on_failure` is called first with the reason, since memory has what the store has not, and then every
+    waiting call raises.
     """
 
-    def __init__(self, store: Store, on_failure: Callable[[], None]) -> None:
+    def __init__(self, store: Store, on_failure: Callable[[Exception], None]) -> None:
         self._store = store
         self._on_failure = on_failure
         self._rows: list[Row] = []  # of the next commit
@@ -48,6 +51,23 @@ class GroupCommit:
         self.last_time = 0  # of that event, in milliseconds
         self.counts = CommitCounts()
         self.failures = 0
+        self._begun: float | None = None  # when the commit in progress began, on the monotonic clock
+        self._was_slow = False
+        self._troubled: float | None = None
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether the commit in progress takes long, or the last one did."""
+        return self._was_slow or (self._begun is not None and monotonic() - self._begun > SLOW_SECONDS)
+
+    @property
+    def troubled_since(self) -> float | None:
+        """When the first commit began that failed or took long, on the monotonic clock; None after a good one."""
+        return self._begun if self._troubled is None and self.is_slow else self._troubled
+
+    def doubt(self) -> None:
+        """A read failed, so that commits may be in trouble: take it for so until one is quick."""
+        self._troubled, self._was_slow = self._troubled or monotonic(), True
 
     def write(self, rows: Sequence[Row]) -> asyncio.Future[None]:
         """Take rows now; the future is done once they and all rows before are committed."""
@@ -132,11 +152,13 @@ class GroupCommit:
                 waiting, self._waiting = self._waiting, []
                 try:
                     if self._committing:
-                        begun = perf_counter()
+                        self._begun = monotonic()
                         self._store.write(self._committing)
                         await loop.run_in_executor(self._thread, self._store.commit)
-                        self.counts.add(len(waiting), perf_counter() - begun)
+                        self._end_commit(len(waiting))
                 except Exception as problem:
+                    self._troubled = self._troubled or self._begun
+                    self._begun, self._was_slow = None, False
                     self.failures += 1
                     self._fail(waiting, problem)
                     continue
@@ -148,11 +170,21 @@ class GroupCommit:
         finally:
             self._task = None
 
+    def _end_commit(self, changes: int) -> None:
+        """Count a commit, and remember whether it took long."""
+        begun = self._begun
+        assert begun is not None
+        seconds = monotonic() - begun
+        self.counts.add(changes, seconds)
+        self._was_slow = seconds > SLOW_SECONDS
+        self._troubled = (self._troubled or begun) if self._was_slow else None
+        self._begun = None
+
     def _fail(self, waiting: list[asyncio.Future[None]], problem: Exception) -> None:
         """Fail all queued rows as well: they were built on those of the failed commit."""
         all_waiting = waiting + self._waiting
         self._rows, self._committing, self._waiting = [], [], []
-        self._on_failure()
+        self._on_failure(problem)
         if not isinstance(problem, StoreUnavailable):
             problem = StoreUnavailable(f"The store cannot be written to: {problem!r}; check its disk.")
         for future in all_waiting:

@@ -170,6 +170,10 @@ class WipeLog(NamedTuple):
     attempt: int = 1
 
 
+class CheckOwner(NamedTuple):
+    """Write nothing, but find out whether this process may still write, and how long a commit takes."""
+
+
 class ItemRow(NamedTuple):
     """An item with its current features."""
 
@@ -244,7 +248,7 @@ Row = (
     EventRow | ImpressionRow | ImpressionChange | RequestRow | LearnerRow | SnapshotRow | RankingRow | DeleteRanking
     | DeletedRow | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone
     | DeleteLearner | DeletedLearnerRow | PurgeLearner | PurgeLearnerDone | WipeLog | ShiftWindows | TallyRow
-    | DeleteTallies
+    | DeleteTallies | CheckOwner
 )  # fmt: skip
 
 
@@ -431,6 +435,11 @@ class Store(Protocol):
     @property
     def is_owner(self) -> bool:
         """Whether this process may write; where several may serve a store, one of them."""
+        ...
+
+    @property
+    def silent_since(self) -> float | None:
+        """When the store last said that this process may write, on the monotonic clock, if that is too long ago."""
         ...
 
     @property

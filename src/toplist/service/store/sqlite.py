@@ -165,6 +165,8 @@ class SQLiteStore:
                     executemany(_INSERT[kind], sums.with_digests(kind, map(_without_flags, alike)))
                 elif kind is protocol.WipeLog:
                     self._wipes_log = True
+                elif kind is protocol.CheckOwner:
+                    pass
                 else:
                     self._keeps_deleted |= kind not in _ERASES_NOTHING
                     self._has_gaps |= kind in _ERASES_ALL
@@ -220,6 +222,11 @@ class SQLiteStore:
     def is_owner(self) -> bool:
         """The file is locked as long as it is open."""
         return True
+
+    @property
+    def silent_since(self) -> float | None:
+        """Never: there is no lease."""
+        return None
 
     @property
     def keeps_deleted(self) -> bool:

@@ -60,11 +60,13 @@ class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True):
 class ListReply(OfSegment, frozen=True, kw_only=True):
     """A list to show."""
 
-    impression: str
+    impression: str  # empty if the list is not recorded: nothing can be reported on it
     items: list[str | int]
     ranking: str
     segment: str | None = None
     deferred: bool = False
+    # False if the list was made from memory while nothing could be recorded; else left out.
+    recorded: bool | UnsetType = UNSET
     # Of a ranking with a holdout or in shadow mode: "policy", "holdout" or "shadow", and what the policy would show.
     group: str | UnsetType = UNSET
     would_show: list[str | int] | UnsetType = UNSET

@@ -24,6 +24,7 @@ from toplist.service.wire.fields import (
     Strength,
     Strict,
     UpliftMetric,
+    WhenUnavailable,
     check_texts,
 )
 
@@ -66,6 +67,9 @@ class RankingSpec(Strict, frozen=True):
     holdout_learns: bool = True  # whether lists of the holdout are learned from, where the policy can
     stop_if: StopIf | None = None
     pins: Pins = field(default_factory=dict)  # 1-based position to item, of every list that can have it there
+    # While nothing can be recorded: "serve" makes lists from memory, for a while; "refuse", the default, answers 503.
+    # Not in the log unless it is given, so that an older release can read it.
+    when_unavailable: WhenUnavailable | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if self.baseline:
@@ -101,6 +105,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
     holdout_learns: bool
     stop_if: StopIf | None
     pins: dict[str, str | int]
+    when_unavailable: str
     items: int  # number of items, including hidden ones
     created: str  # RFC 3339 in UTC, like all times
     stopped: bool = False  # whether the guardrail put it back to its baseline
@@ -124,6 +129,7 @@ class RankingChange(Strict, frozen=True):
     holdout_learns: bool | UnsetType = UNSET
     stop_if: StopIf | UnsetType | None = UNSET
     pins: Pins | UnsetType = UNSET  # all of them; the former ones are gone
+    when_unavailable: WhenUnavailable | UnsetType = UNSET
     # A new value of one of these needs new learners.
     policy: str | UnsetType = UNSET
     seed: Seed | UnsetType = UNSET

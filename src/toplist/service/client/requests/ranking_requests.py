@@ -41,6 +41,7 @@ def create_ranking(
     holdout_learns: bool | UnsetType = UNSET,
     stop_if: StopIf | UnsetType | None = UNSET,
     pins: Mapping[int, ItemId] | UnsetType = UNSET,
+    when_unavailable: Literal["refuse", "serve"] | UnsetType = UNSET,
 ) -> ClientRequest[Ranking]:
     """Create a ranking, from a `RankingSpec` or from its fields as keywords.
 
@@ -82,6 +83,8 @@ def create_ranking(
         When to go back to the baseline.
     pins : mapping of int to str or int, default {}
         Item by position, from 1, of every list that can have it there.
+    when_unavailable : {"refuse", "serve"}, default "refuse"
+        What becomes of lists while nothing can be recorded; "serve" makes them from memory, for a while.
 
     Returns
     -------
@@ -99,7 +102,7 @@ def create_ranking(
         "propensities": propensities, "pool": pool, "pool_strength": pool_strength,
         "baseline": _order(baseline), "mode": mode, "explore": explore, "holdout": holdout,
         "holdout_learns": holdout_learns, "stop_if": stop_if,
-        "pins": _pins(pins),
+        "pins": _pins(pins), "when_unavailable": when_unavailable,
     }  # fmt: skip
     given: dict[str, Any] = {field: value for field, value in fields.items() if value is not UNSET}
     if spec is None:
@@ -162,6 +165,7 @@ def change_ranking(
     holdout_learns: bool | UnsetType = UNSET,
     stop_if: StopIf | UnsetType | None = UNSET,
     pins: Mapping[int, ItemId] | UnsetType = UNSET,
+    when_unavailable: Literal["refuse", "serve"] | UnsetType = UNSET,
     policy: str | UnsetType = UNSET,
     seed: int | UnsetType = UNSET,
     steps: int | UnsetType | None = UNSET,
@@ -197,6 +201,8 @@ def change_ranking(
         When to go back to the baseline.
     pins : mapping of int to str or int, optional
         Item by position, from 1, of every list that can have it there; all of them, {} for none.
+    when_unavailable : {"refuse", "serve"}, optional
+        What becomes of lists while nothing can be recorded.
     policy, seed, steps, prior_mean, prior_strength, new_per_list, pool : optional
         A new value of one of these needs new learners.
     train : bool, default True
@@ -211,7 +217,7 @@ def change_ranking(
         propensities=propensities, pool_strength=pool_strength, pool=pool, policy=policy, seed=seed, steps=steps,
         prior_mean=prior_mean, prior_strength=prior_strength, new_per_list=new_per_list, baseline=_order(baseline),
         mode=mode, explore=explore, holdout=holdout, holdout_learns=holdout_learns, stop_if=stop_if,
-        pins=_pins(pins), train=train,
+        pins=_pins(pins), when_unavailable=when_unavailable, train=train,
     )  # fmt: skip
     restarts = policy is not UNSET and not train  # each time: what was learned since the first would be lost
     return ClientRequest("PATCH", ranking_path(name), Ranking, change, repeatable=not restarts, slow=True)

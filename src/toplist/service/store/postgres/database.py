@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 10.0  # after which another server may take over, unless it was renewed; each commit renews it
 READERS = 4  # connections for reads
+ASK_AGAIN = 0.5  # seconds after a failed attempt to renew leases, so that all goes on soon after the database does
 _TAKE = """UPDATE parts SET epoch = epoch + 1, owner = %s, lease_until = clock_timestamp() + make_interval(secs => %s)
     WHERE part = %s AND (owner IS NULL OR owner = %s OR lease_until < clock_timestamp()) RETURNING epoch, last_seq"""
 # A row that is locked now is being renewed by a commit, or taken by another server.
@@ -105,7 +106,9 @@ class Database:
         """Renew the leases of parts in which nothing is written."""
         session = Session(self.address, self.lease)
         try:
-            while not self._closed.wait(self.lease / 4):
+            pause = self.lease / 4
+            while not self._closed.wait(pause):
+                pause = self.lease / 4
                 asked = monotonic()
                 with self._owned_lock:
                     stores = list(self._owned.items())
@@ -116,11 +119,13 @@ class Database:
                 ]
                 if held:
                     parts, epochs = [part for part, _, _ in held], [epoch for _, _, epoch in held]
+                    pause = min(ASK_AGAIN, pause)
                     with suppress(StoreUnavailable):  # a commit will tell
                         renewed = {part for (part,) in session.run([Statement(_RENEW, (self.lease, parts, epochs))])[0]}
                         for part, store, _ in held:
                             if part in renewed:
                                 store.renewed = max(store.renewed, asked)
+                        pause = self.lease / 4
         finally:
             session.close()
 

@@ -16,8 +16,8 @@ from toplist.service.errors import NotOwner, StoreUnavailable
 
 SCHEMA = "toplist"
 STATEMENT_SECONDS = 30.0  # a statement that takes longer is cancelled by the server
-CONNECT_SECONDS = 5
-SILENT_SECONDS = 10.0  # a peer that acknowledges nothing for so long is taken for gone
+CONNECT_SECONDS = 3
+SILENT_SECONDS = 4.0  # a peer that acknowledges nothing for so long is taken for gone
 FENCED = "TL001"  # SQLSTATE of a commit under an epoch that is over
 _PART = re.compile(r"of part (\d+) is over").search  # in the message of the function `fence`
 
@@ -148,8 +148,8 @@ class Session:
                 raise psycopg.OperationalError("the connection was lost during a snapshot")
             self._connection = psycopg.connect(
                 self._address, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS,
-                tcp_user_timeout=round(SILENT_SECONDS * 1000), keepalives_idle=round(SILENT_SECONDS),
-                keepalives_interval=2, keepalives_count=3, application_name="toplist",
+                tcp_user_timeout=round(SILENT_SECONDS * 1000), keepalives_idle=2, keepalives_interval=1,
+                keepalives_count=2, application_name="toplist",
             )  # fmt: skip
         return self._connection
 

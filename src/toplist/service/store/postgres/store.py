@@ -101,6 +101,12 @@ class PostgresStore:
         """Whether this server has an epoch, as far as it knows."""
         return self.epoch is not None
 
+    @property
+    def silent_since(self) -> float | None:
+        """When the lease was last renewed, if it is over."""
+        renewed = self.renewed
+        return renewed if monotonic() > renewed + self._database.lease else None
+
     def write(self, rows: Sequence[Row]) -> None:
         """Take the rows of the next commit."""
         self._rows = rows

@@ -85,7 +85,7 @@ def statements_of(rows: Sequence[Row], part: int) -> list[Statement]:
     bulk: dict[type, list[Any]] = {kind: [] for kind in _BULK}
     others: list[Any] = []
     for row in rows:
-        if type(row) is not protocol.WipeLog:  # there is no file to overwrite
+        if type(row) not in (protocol.WipeLog, protocol.CheckOwner):  # no file to overwrite; the fence is enough
             bulk.get(type(row), others).append(row)
     sums = DigestSums()
     statements = [

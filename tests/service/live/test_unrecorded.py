@@ -1,0 +1,139 @@
+"""Lists from memory while nothing can be recorded: not recorded, not remembered, and for a while only."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+from running import Clock, at_work, check, events, front, items, read, run, shown, told
+
+from toplist.service.errors import Refused, StoreUnavailable
+from toplist.service.live import make_list
+from toplist.service.live.service import Service
+from toplist.service.log.impression_id import parse_id
+from toplist.service.store import group_commit
+from toplist.service.store.protocol import STATE_NAMES
+from toplist.service.store.sqlite import SQLiteStore
+from toplist.service.wire import Item, ListRequest, RankingChange, RankingSpec
+
+SLOW = 0.05  # seconds
+
+
+class Disk:
+    """Commits that fail, or wait until they may go on."""
+
+    def __init__(self, service: Service) -> None:
+        store = service.transactions.store
+        assert isinstance(store, SQLiteStore)
+        self._store, self._commit = store, store.commit
+        self.go = threading.Event()
+        self.go.set()
+        self.full = False
+        store.commit = self.commit  # type: ignore[method-assign]
+
+    def commit(self) -> None:
+        self.go.wait(10)
+        if self.full:
+            self._store.roll_back()
+            raise StoreUnavailable("The disk is full.")
+        self._commit()
+
+
+async def until_recorded(service: Service, clock: Clock) -> None:
+    """Ask until lists are recorded again, as visitors do."""
+    async with asyncio.timeout(20):
+        while (await shown(service)).recorded is False:
+            clock.pass_(0.01)
+            await asyncio.sleep(0.01)
+
+
+def test_a_ranking_serves_from_memory_while_commits_fail(tmp_path: Path) -> None:
+    async def work() -> None:
+        clock = Clock()
+        async with at_work(tmp_path / "db", clock, open_store=SQLiteStore) as service:
+            await front(service, when_unavailable="serve", baseline=["item-7", "item-6"])
+            await service.rankings.create(RankingSpec(name="strict", positions=2))
+            await service.items.put("strict", items(4))
+            for _ in range(5):
+                await told(service, await shown(service), 1, final=True)
+            await service.items.remove("front", ["item-3"])
+            disk, before = Disk(service), len(await events(service))
+            disk.full = True
+            for asked in ({}, {"request_id": "a"}, {"exclude": ["item-1"]}, {"deferred": True}, {"request_id": "a"}):
+                made = await shown(service, **asked)
+                assert (made.recorded, made.impression, made.deferred, len(made.items)) == (False, "", False, 3)
+                assert "item-3" not in made.items
+                assert ("item-1" in made.items) <= ("exclude" not in asked)
+            assert (await shown(service, segment="new")).items == ["item-7", "item-6", "item-0"]
+            assert service.is_ready
+            with pytest.raises(Refused):
+                await shown(service, among=["unknown"])
+            with pytest.raises(StoreUnavailable):
+                await service.lists.make("strict", ListRequest())
+            with pytest.raises(StoreUnavailable):
+                await service.items.put("front", [Item(id="late")])
+            disk.full = False
+            await until_recorded(service, clock)
+            first = await shown(service, request_id="a")
+            assert first.impression  # what was shown for it before is not remembered
+            assert first == await shown(service, request_id="a")
+            await service.impressions.close_all_due()
+            open_lists = [event for event in await events(service) if event.kind == "list"]
+            assert len(await events(service)) - before == 2  # the list of `until_recorded`, and this one
+            assert len(open_lists) == 7
+
+    run(work())
+    assert check(tmp_path / "db") == []
+
+
+def test_a_list_of_a_slow_commit_is_answered_from_memory_and_then_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (group_commit, make_list):
+        monkeypatch.setattr(module, "SLOW_SECONDS", SLOW)
+
+    async def work() -> None:
+        clock = Clock()
+        async with at_work(tmp_path / "db", clock, open_store=SQLiteStore) as service:
+            await front(service, when_unavailable="serve")
+            kept = await shown(service)
+            disk = Disk(service)
+            disk.go.clear()
+            try:
+                slow = await shown(service)  # made, handed to the commit, and not waited for
+                assert slow.recorded is False
+                removing = asyncio.create_task(service.items.remove("front", slow.items[:1]))
+                await asyncio.sleep(SLOW)
+                assert slow.items[0] not in (await shown(service)).items  # it is gone from memory already
+            finally:
+                disk.go.set()
+            assert await removing == 1
+            await until_recorded(service, clock)
+            await service.impressions.close_all_due()
+            lists = [event.impression for event in await events(service) if event.kind == "list"]
+            rows = [await read(service, lambda reader, id=id: reader.impression(parse_id(id))) for id in lists]
+            states = [STATE_NAMES[row.state] for row in rows if row is not None]
+            assert lists[0] == kept.impression
+            assert states == ["open", "dropped", "open"]  # the last one is that of `until_recorded`
+            assert service.transactions.unshown == []
+
+    run(work())
+    assert check(tmp_path / "db") == []
+
+
+def test_it_ends_after_some_seconds_and_can_be_changed(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with at_work(tmp_path / "db", open_store=SQLiteStore, unrecorded_seconds=0.0) as service:
+            await front(service)
+            assert (await service.queries.ranking("front")).when_unavailable == "refuse"
+            changed = await service.rankings.change("front", RankingChange(when_unavailable="serve"))
+            assert changed.when_unavailable == "serve"
+            await shown(service)
+            disk = Disk(service)
+            disk.full = True
+            with pytest.raises(StoreUnavailable):
+                await shown(service)
+            assert not service.unrecorded.is_serving
+            disk.full = False
+
+    run(work())
