@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 NODE_MODULES := frontend/node_modules/ready
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage advice-study tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy warm-starts gpu-compile gpu-test frontend chromium screenshots
+.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage advice-study tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy warm-starts gpu-compile gpu-test frontend chromium pgbouncer screenshots
 
 run: $(VENV)/ready  ## the service with an example ranking and simulated visitors; Ctrl-C stops it
 	$(BIN)/python -m toplist demo
@@ -15,7 +15,7 @@ simulate: $(VENV)/ready  ## a short simulation of several policies
 
 # Bytecode is kept even where the environment says otherwise, as images of containers do: without it, each of the many
 # processes compiles the same source again.
-test: $(VENV)/ready $(NODE_MODULES) chromium  ## all tests, and the examples in docstrings and documents
+test: $(VENV)/ready $(NODE_MODULES) chromium pgbouncer  ## all tests, and the examples in docstrings and documents
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/ready  ## style and types
@@ -111,6 +111,9 @@ wheel: $(VENV)/ready  ## build the wheel, install and use it in an empty environ
 
 chromium:  # for tests in a browser
 	@tools/system_packages.sh chromium=chromium
+
+pgbouncer:  # for tests of the store in PostgreSQL
+	@tools/system_packages.sh pgbouncer=pgbouncer
 
 clean:
 	rm -rf $(VENV) out frontend/node_modules

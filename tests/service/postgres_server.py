@@ -56,9 +56,10 @@ def copied_programs(folder: Path, target: Path) -> Path:
 
 
 class PostgresServer:
-    """A server with a folder of its own, reached by a socket in it."""
+    """A server with a folder of its own, reached by a socket in it; with other settings, also at a port."""
 
-    def __init__(self) -> None:
+    def __init__(self, **settings: str) -> None:
+        self._settings, self._port = SETTINGS | settings, settings.get("port", "5432")
         self.folder = Path(tempfile.mkdtemp(prefix="toplist-pg-"))
         self._bin = programs()
         self._user: str | None = None  # the server's own, where the tests are root's
@@ -81,14 +82,14 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        settings = [word for name, value in SETTINGS.items() for word in ("-c", f"{name}={value}")]
+        settings = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
         log = (self.folder / "log").open("ab")
         self.process = subprocess.Popen(
             [str(self._bin / "postgres"), "-D", str(self.data), "-k", str(self.folder), *settings],
             stdout=log, stderr=log, cwd=self.folder, start_new_session=True, user=self._user,
         )  # fmt: skip
         log.close()
-        ready = [str(self._bin / "pg_isready"), "-h", str(self.folder), "-q"]
+        ready = [str(self._bin / "pg_isready"), "-h", str(self.folder), "-p", self._port, "-q"]
         for _ in range(600):
             if self.process.poll() is not None:
                 raise RuntimeError((self.folder / "log").read_text())
@@ -111,7 +112,22 @@ class PostgresServer:
 
     def address(self, database: str) -> str:
         """Address of a database."""
-        return f"postgresql://toplist@/{database}?host={self.folder}"
+        return f"postgresql://toplist@/{database}?host={self.folder}&port={self._port}"
+
+    def give(self, path: Path) -> None:
+        """Make a file or a folder the server's own."""
+        if self._user is not None:
+            shutil.chown(path, self._user)
+
+    @property
+    def user(self) -> str | None:
+        """The user that its programs run as; None: that of the tests."""
+        return self._user
+
+    def copy_data(self, source: Path, target: Path) -> None:
+        """Copy a folder of data while the server is stopped; what was there is removed."""
+        shutil.rmtree(target, ignore_errors=True)
+        subprocess.run(["cp", "-a", source, target], check=True)
 
     def run(self, statement: str) -> None:
         """Run a statement outside all databases of tests."""

@@ -7,13 +7,14 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from threading import Event as ThreadEvent
 from threading import Thread
-from time import monotonic, time
+from time import monotonic
 
 import pytest
 from postgres_server import PostgresServer, database
 from postgres_server import server as shared_server
 from promises.proxy import CUT, OPEN, SLOW, Proxy
-from running import Clock, at_work, front, run, shown, told
+from running import at_work, front, run, shown, told
+from store_clock import WallClock
 
 from toplist.service.errors import StoreUnavailable
 from toplist.service.live.service import Service
@@ -22,13 +23,6 @@ from toplist.service.wire import RankingSpec
 
 SOCKET = ".s.PGSQL.5432"
 PATIENCE = 30.0  # seconds; the service is back much sooner, and the machine may be busy
-
-
-class WallClock(Clock):
-    """A clock that goes by itself."""
-
-    def __call__(self) -> int:
-        return round(time() * 1000)
 
 
 @pytest.fixture

@@ -101,6 +101,7 @@ class Transactions:
         self._store = self._open_store(self._address)
         self._stopping, self._retry_at, self._begun_after = False, 0, None
         self._commits = GroupCommit(self._store, self._fail_commit)
+        self._store.watch(self.try_again)  # a commit then finds out
         try:
             await self.state()
         except NotOwner:

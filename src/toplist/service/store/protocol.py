@@ -426,6 +426,9 @@ class Store(Protocol):
     `commit` from another thread. If either fails, the whole transaction is rolled back.
     """
 
+    def watch(self, on_doubt: Callable[[], None]) -> None:
+        """Call this on the event loop when the store seems to be older than what was written to it."""
+
     def write(self, rows: Sequence[Row]) -> None:
         """Begin a transaction and write rows in their order."""
 
@@ -435,6 +438,11 @@ class Store(Protocol):
     @property
     def is_owner(self) -> bool:
         """Whether this process may write; where several may serve a store, one of them."""
+        ...
+
+    @property
+    def is_far(self) -> bool:
+        """Whether a commit takes a round trip, so that few large ones are better than many small ones."""
         ...
 
     @property

@@ -142,6 +142,9 @@ class SQLiteStore:
             self._closing.close()
             raise
 
+    def watch(self, on_doubt: Callable[[], None]) -> None:
+        """Nobody else writes to the file."""
+
     def write(self, rows: Sequence[Row]) -> None:
         """Begin a transaction and write rows in their order."""
         bulk: dict[type, list[Row]] = {kind: [] for kind in _BULK}
@@ -222,6 +225,11 @@ class SQLiteStore:
     def is_owner(self) -> bool:
         """The file is locked as long as it is open."""
         return True
+
+    @property
+    def is_far(self) -> bool:
+        """The file is on this machine."""
+        return False
 
     @property
     def silent_since(self) -> float | None:

@@ -32,7 +32,7 @@ _TAKE = """UPDATE parts SET epoch = epoch + 1, owner = %s, lease_until = clock_t
 _RENEW = """UPDATE parts SET lease_until = clock_timestamp() + make_interval(secs => %s) WHERE part IN (
     SELECT parts.part FROM parts JOIN unnest(%b::smallint[], %b::bigint[]) AS mine (part, epoch)
     ON parts.part = mine.part AND parts.epoch = mine.epoch ORDER BY 1 FOR UPDATE OF parts SKIP LOCKED)
-    RETURNING part"""
+    RETURNING part, last_seq"""
 _RELEASE = "UPDATE parts SET owner = NULL, lease_until = NULL WHERE part = %s AND epoch = %s"
 
 
@@ -121,10 +121,12 @@ class Database:
                     parts, epochs = [part for part, _, _ in held], [epoch for _, _, epoch in held]
                     pause = min(ASK_AGAIN, pause)
                     with suppress(StoreUnavailable):  # a commit will tell
-                        renewed = {part for (part,) in session.run([Statement(_RENEW, (self.lease, parts, epochs))])[0]}
+                        renewed = dict(session.run([Statement(_RENEW, (self.lease, parts, epochs))])[0])
                         for part, store, _ in held:
                             if part in renewed:
                                 store.renewed = max(store.renewed, asked)
+                            if store.renewed <= asked:  # no commit was faster
+                                store.compare(renewed.get(part, -1))
                         pause = self.lease / 4
         finally:
             session.close()

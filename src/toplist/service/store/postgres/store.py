@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
@@ -25,6 +26,7 @@ from toplist.service.store.protocol import EventRow, ImpressionChange, LogReader
 from toplist.service.store.queries import IMPRESSION
 
 T = TypeVar("T")
+logger = logging.getLogger("toplist.service")
 
 ASK_EVERY = 0.25  # seconds between attempts to take over
 
@@ -64,7 +66,9 @@ class PostgresStore:
         self.epoch: int | None = None
         self.renewed = monotonic()
         self.released: Future[None] | None = None
-        self._last_seq = 0
+        self._last_seq = self._last_epoch = 0  # as far as this server knows
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._on_doubt: Callable[[], None] = lambda: None
         self._ask_again = 0.0
         self._rows: Sequence[Row] = ()
         try:
@@ -91,7 +95,24 @@ class PostgresStore:
                 self._ask_again = asked + ASK_EVERY
                 raise self._not_owner()
             self.renewed = asked
+            if taken.last_seq < self._last_seq or taken.epoch <= self._last_epoch:
+                logger.warning(
+                    "The database is older than memory: part %d ends with event %d of epoch %d, and this server knew "
+                    "event %d of epoch %d; memory is dropped.",
+                    self._part, taken.last_seq, taken.epoch - 1, self._last_seq, self._last_epoch,
+                )  # fmt: skip
             self.epoch, self._last_seq = taken
+            self._last_epoch = taken.epoch
+
+    def watch(self, on_doubt: Callable[[], None]) -> None:
+        """Call this on the event loop when the database seems to be older than what this server wrote."""
+        self._loop, self._on_doubt = asyncio.get_running_loop(), on_doubt
+
+    def compare(self, last_seq: int) -> None:
+        """Compare the number of the last event in the database with what this server wrote; in any thread."""
+        if last_seq < self._last_seq and self._loop is not None:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._on_doubt)
 
     def _not_owner(self) -> NotOwner:
         return NotOwner("Another server serves this store; this one takes over when the other ends.", ASK_EVERY)
@@ -100,6 +121,11 @@ class PostgresStore:
     def is_owner(self) -> bool:
         """Whether this server has an epoch, as far as it knows."""
         return self.epoch is not None
+
+    @property
+    def is_far(self) -> bool:
+        """The database is elsewhere, or shares the processor."""
+        return True
 
     @property
     def silent_since(self) -> float | None:
