@@ -59,7 +59,7 @@ class PostgresServer:
     """A server with a folder of its own, reached by a socket in it; with other settings, also at a port."""
 
     def __init__(self, **settings: str) -> None:
-        self._settings, self._port = SETTINGS | settings, settings.get("port", "5432")
+        self.settings, self._port = SETTINGS | settings, settings.get("port", "5432")
         self.folder = Path(tempfile.mkdtemp(prefix="toplist-pg-"))
         self._bin = programs()
         self._user: str | None = None  # the server's own, where the tests are root's
@@ -82,7 +82,7 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server and wait until it answers."""
-        settings = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
+        settings = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
         log = (self.folder / "log").open("ab")
         self.process = subprocess.Popen(
             [str(self._bin / "postgres"), "-D", str(self.data), "-k", str(self.folder), *settings],
