@@ -111,7 +111,8 @@ def test_a_list_of_a_slow_commit_is_answered_from_memory_and_then_dropped(
             await until_recorded(service, clock)
             await service.impressions.close_all_due()
             lists = [event.impression for event in await events(service) if event.kind == "list"]
-            rows = [await read(service, lambda reader, id=id: reader.impression(parse_id(id))) for id in lists]
+            ids = [parse_id(text or "") or b"" for text in lists]
+            rows = await read(service, lambda reader: [reader.impression(id) for id in ids])
             states = [STATE_NAMES[row.state] for row in rows if row is not None]
             assert lists[0] == kept.impression
             assert states == ["open", "dropped", "open"]  # the last one is that of `until_recorded`

@@ -16,6 +16,8 @@ from toplist.service.store.protocol import EventRow, Row
 class Slow:
     """A store whose commits wait for a sign, or fail."""
 
+    is_far = False
+
     def __init__(self) -> None:
         self.written: list[list[int]] = []
         self.may_commit = threading.Semaphore(0)

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import NamedTuple, TypeVar
 
 from toplist.service.cluster.messages import Ask, ForwardedAnswer
+from toplist.service.cluster.observers import Observers
 from toplist.service.cluster.owners import DatabaseClock, Owners
 from toplist.service.cluster.partitions import MakeService, OwnedPartition, Partitions, StartWork
 from toplist.service.cluster.peers import NotSent, OutcomeUnknown, Peers
@@ -74,12 +75,14 @@ class Cluster:
         self.owners = Owners(database, address, clock, self._follow, self._complain)
         self.peers = Peers(secret)
         self.partitions: Partitions
+        self.observers: Observers
         self.requests: Counter[str] = Counter()  # since the start: answered here, forwarded, and so on
         self._telling: set[asyncio.Task[None]] = set()
 
     def serve_with(self, make_service: MakeService, start_work: StartWork) -> None:
         """Say how partitions are served."""
         self.partitions = Partitions(self.database, self._memory, make_service, start_work, self._log)
+        self.observers = Observers(self.database, self._memory, make_service)
 
     # Life -------------------------------------------------------------------------------------------------------------
 
@@ -116,6 +119,7 @@ class Cluster:
         """Give back what is left, and end."""
         self.owners.is_leaving = True
         await self.partitions.give_back_all(lambda: None)
+        await self.observers.stop()
         await self.owners.stop()
         self.peers.close()
         for task in self._telling:
@@ -213,6 +217,11 @@ class Cluster:
             if loop.time() >= until:
                 raise StoreUnavailable("No server owns this ranking now; another one takes over soon.")
             await self.owners.wait(LOOK_EVERY)
+
+    def is_served_here(self, partition: int) -> bool:
+        """Whether this server answers for a partition, from its memory."""
+        held = self.partitions.owned.get(partition)
+        return held is not None and held.is_serving
 
     def counts(self) -> ClusterCounts:
         """Numbers for metrics."""

@@ -33,6 +33,11 @@ from toplist.service.live.service import Service
 from toplist.service.wire import Overview, OverviewQuery, Rankings
 
 _NO_DIGEST = "0" * 64
+# Questions that any server answers from what is committed; other requests go to the owner.
+FROM_DATABASE = frozenset({
+    "estimates", "explain", "explain_next", "export", "history", "list_items", "list_keys", "list_segments",
+    "read_impression", "read_item", "read_ranking", "uplift",
+})  # fmt: skip
 PAGE = 100  # rankings of an overview of one partition that are asked for at once
 
 
@@ -45,7 +50,7 @@ class ClusterApp(App):
         handlers.cluster_view = cluster.view
         handlers.metrics.cluster_counts = cluster.counts
         self._routes = {route.name: CompiledRoute(route) for route in ROUTES}
-        self._by_partition: dict[int, Handlers] = {}
+        self._by_partition: dict[int, Handlers] = {}  # ~n: partition n of another server
 
     def reload(self, settings: Settings) -> None:
         """Admit requests by new settings from now on."""
@@ -120,6 +125,11 @@ class ClusterApp(App):
             handlers = self._handlers_of(held)
             return await self._respond(exchange, handlers, route, ask.path, ask.query, ask.body, key)
 
+        if ask.route in FROM_DATABASE and not self._cluster.is_served_here(ask.partition):
+            self._cluster.requests["read"] += 1
+            async with self._cluster.observers.question(ask.partition) as service:
+                handlers = self._observing(ask.partition, service)
+                return await self._respond(exchange, handlers, route, ask.path, ask.query, ask.body, key)
         answer = await self._cluster.answer(ask, here, partial(_goes_on, ask))
         if not isinstance(answer, tuple):
             return answer
@@ -135,6 +145,13 @@ class ClusterApp(App):
         if handlers is None or handlers.service is not held.service:
             handlers = self._by_partition[held.number] = self.handlers.of_partition(held.service)
         handlers.stopping = self.handlers.stopping or held.is_closing
+        return handlers
+
+    def _observing(self, partition: int, service: Service) -> Handlers:
+        """The handlers of a partition of another server."""
+        handlers = self._by_partition.get(~partition)
+        if handlers is None or handlers.service is not service:
+            handlers = self._by_partition[~partition] = self.handlers.of_partition(service)
         return handlers
 
     async def _respond(

@@ -181,6 +181,6 @@ def _cluster_metrics(counts: ClusterCounts) -> Iterator[Metric]:
     yield moves
     help_text = "Requests about rankings, by what became of them on this server; fenced ones were tried again."
     requests = CounterMetricFamily("toplist_cluster_requests", help_text, labels=("how",))
-    for how in ("owned", "forwarded", "answered for others", "fenced", "not taken", "unknown"):
+    for how in ("owned", "forwarded", "read", "answered for others", "fenced", "not taken", "unknown"):
         requests.add_metric((how,), counts.requests.get(how, 0))
     yield requests

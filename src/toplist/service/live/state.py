@@ -58,6 +58,7 @@ class RankingRows(NamedTuple):
 class StateRows(NamedTuple):
     """All rows for the state."""
 
+    last_seq: int  # of events; the last one may be purged
     last_event: EventRow | None
     rankings: list[RankingRows]
     deleted_learners: list[DeletedLearnerRow]
@@ -72,7 +73,8 @@ def read_rankings(reader: LogReader) -> StateRows:
             )
             for row in reader.rankings()
         ]
-        return StateRows(reader.event(reader.last_seq()), rankings, reader.deleted_learners())
+        last = reader.last_seq()
+        return StateRows(last, reader.event(last), rankings, reader.deleted_learners())
 
 
 class RememberedRequest(NamedTuple):
@@ -97,7 +99,7 @@ class LiveState:
     ) -> None:
         self.store, self.commits = store, commits
         last = rows.last_event
-        self._seq = commits.last_seq = 0 if last is None else last.seq
+        self._seq = commits.last_seq = rows.last_seq
         commits.last_time = 0 if last is None else last.at
         self.quarantine = quarantine
         self.learners = Learners(

@@ -244,6 +244,11 @@ class Transactions:
         self._state = None
         self._retry_at = self.clock.waiting() + PAUSE_AFTER_FAILURE
 
+    def follow(self, last_seq: int) -> None:
+        """Another server writes to the store: drop the state if it is not that of the last event."""
+        if self._state is not None and self._state.last_seq != last_seq:
+            self._state = None
+
     def _fail_commit(self, problem: Exception) -> None:
         """A commit failed: drop the state; lists may go on from it, unless another server has taken over."""
         state = self._state

@@ -105,7 +105,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
     holdout_learns: bool
     stop_if: StopIf | None
     pins: dict[str, str | int]
-    when_unavailable: str
+    when_unavailable: str = "refuse"
     items: int  # number of items, including hidden ones
     created: str  # RFC 3339 in UTC, like all times
     stopped: bool = False  # whether the guardrail put it back to its baseline
