@@ -1,0 +1,146 @@
+"""Servers of two releases beside each other, and servers whose clocks are ten minutes off."""
+
+import http.client
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmarks.server import UNLIMITED, Server, free_port
+from forking import ForkedProcess
+from postgres_server import database
+
+from toplist.service.store.postgres.schema import VERSIONS
+from toplist.service.store.postgres.session import Session, Statement
+
+SECRET = "the secret of all servers of a test"
+PROGRAM = ("tests.service.cluster.odd_server", "serve")
+ORIGIN = "http://shop.test"
+PATIENCE = 60.0  # seconds
+Start = Callable[[int], Server]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """A function that makes a server of the test's database, not started yet."""
+    made: list[Server] = []
+
+    def make(partitions: int) -> Server:
+        settings = {
+            **UNLIMITED, "lease": "1", "cluster.secret": SECRET, "cluster.partitions": str(partitions),
+            "cluster.port": str(free_port()), "browser.secrets": "a:" + "s" * 40,
+            "browser.origins": ORIGIN,
+        }  # fmt: skip
+        name = tmp_path / f"{len(made)}.db"
+        made.append(Server(name, program=PROGRAM, settings=settings, database=database(tmp_path / "db")))
+        return made[-1]
+
+    try:
+        yield make
+    finally:
+        for server in made:
+            if server.process is not None and server.running.poll() is None:
+                server.kill()
+
+
+def asked(server: Server, method: str, path: str, body: Any = None) -> Any:
+    """Ask again while a partition moves, as clients do."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        status, answer = server.ask(method, path, body)
+        if status != 503:
+            assert status < 400, answer
+            return answer
+        assert time.monotonic() < until, answer
+        time.sleep(0.05)
+
+
+def learned(server: Server, name: str) -> int:
+    return int(asked(server, "GET", f"/v1/rankings/{name}/estimates")["learned"])
+
+
+def visit(server: Server, name: str) -> None:
+    made = asked(server, "POST", f"/v1/rankings/{name}/lists", {})
+    assert asked(server, "PUT", f"/v1/impressions/{made['impression']}/clicks", {"clicks": [1], "final": True})[
+        "counted"
+    ]
+
+
+def report_by_token(server: Server, token: str) -> Any:
+    """As a browser does."""
+    headers = {"Origin": ORIGIN, "Content-Type": "text/plain"}
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+    try:
+        connection.request("POST", "/v1/reports", json.dumps({"token": token, "clicks": [1]}), headers)
+        return json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
+
+
+def test_two_releases_run_beside_each_other(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Server, "popen", ForkedProcess)
+    servers, names, visits = [start(4), start(4)], ["a", "b", "c"], 0
+    for server in servers:  # both migrate at once
+        server.launch()
+    for server in servers:
+        server.wait_until_ready()
+    for name in names:
+        servers[0].create(name, 6, 2, click_window=60.0)
+
+    def visit_all() -> None:
+        nonlocal visits
+        visits += len(servers)
+        for name in names:
+            for server in servers:
+                visit(server, name)
+            assert [learned(server, name) for server in servers] == [visits] * 2
+
+    visit_all()
+    # An upgrade of one server after the other, and back; with the tables of the later release from the first step on.
+    for number, later in ((0, "1"), (1, "1"), (0, ""), (1, "")):
+        servers[number].end()
+        monkeypatch.setenv("SERVER_LATER_TABLES", later)
+        servers[number].start()
+        visit_all()
+    session = Session(database(tmp_path / "db"))
+    versions = [row[0] for row in session.run([Statement("SELECT version FROM versions ORDER BY 1")])[0]]
+    assert versions == list(range(1, len(VERSIONS) + 2))
+    session.run([Statement("INSERT INTO versions VALUES (98, 99)")])
+    session.close()
+    servers[0].end()
+    servers[0].launch()
+    assert servers[0].running.wait(PATIENCE) != 0
+    assert re.search(r"version 98 of the tables, which only a toplist that knows\s+version 99 can use",
+                     servers[0].last_words())  # fmt: skip
+    visit(servers[1], "a")  # one that runs goes on
+
+
+def test_versions_only_expand() -> None:
+    for version in VERSIONS:
+        assert not re.search(r"\b(DROP|RENAME|TRUNCATE|ALTER COLUMN)\b", version.script, re.IGNORECASE)
+
+
+def test_clocks_ten_minutes_off(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    early, late = start(4), start(4)
+    for server, ahead in ((early, "-600"), (late, "600")):
+        monkeypatch.setenv("SERVER_CLOCK_AHEAD", ahead)
+        server.start()
+    names = [f"ranking-{n}" for n in range(4)]
+    for name in names:
+        early.create(name, 4, 2, click_window=3.0)
+    for name in names:
+        for maker, teller in ((early, late), (late, early)):
+            made = asked(maker, "POST", f"/v1/rankings/{name}/lists", {"token": True})
+            shown = asked(teller, "GET", f"/v1/impressions/{made['impression']}")
+            off = datetime.fromisoformat(shown["made"]) - datetime.now(UTC)
+            assert abs(off.total_seconds()) < PATIENCE  # of the database's clock, which is right
+            assert shown["state"] == "open"
+            assert report_by_token(teller, made["token"])["counted"]
+    until = time.monotonic() + PATIENCE
+    while [learned(early, name) for name in names] != [2] * 4:  # windows end after three seconds, whoever owns them
+        assert time.monotonic() < until
+        time.sleep(0.1)
