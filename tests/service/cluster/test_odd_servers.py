@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 from benchmarks.server import UNLIMITED, Server, free_port
 from forking import ForkedProcess
+from pgbouncer import pgbouncer
 from postgres_server import database
+from postgres_server import server as shared_server
 
+from toplist.service.store.postgres import check_address
 from toplist.service.store.postgres.schema import VERSIONS
 from toplist.service.store.postgres.session import Session, Statement
 
@@ -21,7 +24,7 @@ SECRET = "the secret of all servers of a test"
 PROGRAM = ("tests.service.cluster.odd_server", "serve")
 ORIGIN = "http://shop.test"
 PATIENCE = 60.0  # seconds
-Start = Callable[[int], Server]
+Start = Callable[..., Server]
 
 
 @pytest.fixture
@@ -29,14 +32,15 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """A function that makes a server of the test's database, not started yet."""
     made: list[Server] = []
 
-    def make(partitions: int) -> Server:
+    def make(partitions: int, address: str | None = None) -> Server:
         settings = {
             **UNLIMITED, "lease": "1", "cluster.secret": SECRET, "cluster.partitions": str(partitions),
             "cluster.port": str(free_port()), "browser.secrets": "a:" + "s" * 40,
             "browser.origins": ORIGIN,
         }  # fmt: skip
         name = tmp_path / f"{len(made)}.db"
-        made.append(Server(name, program=PROGRAM, settings=settings, database=database(tmp_path / "db")))
+        address = address or database(tmp_path / "db")
+        made.append(Server(name, program=PROGRAM, settings=settings, database=address))
         return made[-1]
 
     try:
@@ -65,9 +69,8 @@ def learned(server: Server, name: str) -> int:
 
 def visit(server: Server, name: str) -> None:
     made = asked(server, "POST", f"/v1/rankings/{name}/lists", {})
-    assert asked(server, "PUT", f"/v1/impressions/{made['impression']}/clicks", {"clicks": [1], "final": True})[
-        "counted"
-    ]
+    report = {"clicks": [1], "final": True}
+    assert asked(server, "PUT", f"/v1/impressions/{made['impression']}/clicks", report)["counted"]
 
 
 def report_by_token(server: Server, token: str) -> Any:
@@ -117,6 +120,23 @@ def test_two_releases_run_beside_each_other(start: Start, tmp_path: Path, monkey
     assert re.search(r"version 98 of the tables, which only a toplist that knows\s+version 99 can use",
                      servers[0].last_words())  # fmt: skip
     visit(servers[1], "a")  # one that runs goes on
+
+
+def test_two_servers_through_pgbouncer(start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Server, "popen", ForkedProcess)
+    with pgbouncer(shared_server(), check_address(database(tmp_path / "db"))["dbname"]) as address:
+        servers, names = [start(4, address), start(4, address)], ["a", "b", "c"]
+        for server in servers:
+            server.start()
+        for name in names:
+            asked(servers[0], "POST", "/v1/rankings", {"name": name, "positions": 2})
+            asked(servers[1], "PUT", f"/v1/rankings/{name}/items", {"items": [{"id": f"item-{n}"} for n in range(4)]})
+            for server in servers:
+                visit(server, name)
+        servers[0].end()
+        assert [learned(servers[1], name) for name in names] == [2, 2, 2]
+        visit(servers[1], "a")
+        servers[1].end()
 
 
 def test_versions_only_expand() -> None:
