@@ -11,7 +11,7 @@ if AHEAD:  # before anything else keeps the right one
     time.time_ns = lambda: right_ns() + round(AHEAD * 1e9)
 
 from toplist.cli import main  # noqa: E402
-from toplist.service.store.postgres import database, schema  # noqa: E402
+from toplist.service.store.postgres import schema  # noqa: E402
 
 NEXT = schema.Version(
     """
@@ -25,5 +25,5 @@ NEXT = schema.Version(
 
 if __name__ == "__main__":
     if os.environ.get("SERVER_LATER_TABLES"):
-        database.migrate = lambda session: schema.migrate(session, (*schema.VERSIONS, NEXT))
+        schema.migrate.__defaults__ = ((*schema.VERSIONS, NEXT),)
     sys.exit(main(sys.argv[1:]))
