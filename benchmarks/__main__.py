@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measure import FULL, QUICK
-from benchmarks.report import Table, as_json, machine, render, summary
+from benchmarks.report import Table, as_json, machine, markdown, render, summary
 from benchmarks.sections import SECTIONS, edges
 
 
@@ -21,6 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="tiny problems: checks that it works, not how fast")
     parser.add_argument("--only", action="append", choices=list(known), help="this section; may be repeated")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all numbers to this file")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="also write all tables to this file")
     options = parser.parse_args(arguments)
 
     facts = machine()
@@ -34,6 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             print("\n" + render(table), flush=True)
             tables.append(table)
             content["sections"][name].append(as_json(table))
+            if options.markdown is not None:  # after each table: a long run that is stopped has written some
+                options.markdown.write_text("\n\n".join(map(markdown, tables)) + "\n")
     took = f"{time.monotonic() - begun:.0f} s"
     print(
         f"\nQuick run: the numbers above mean nothing; {took}." if options.quick else f"\n{summary(tables)}\nIn {took}."

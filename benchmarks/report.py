@@ -85,6 +85,14 @@ def render(table: Table) -> str:
     return "\n".join([*text, *(f"  {note}" for note in table.notes)])
 
 
+def markdown(table: Table) -> str:
+    """The table in Markdown, for a document."""
+    lines = [list(table.columns), ["---"] * len(table.columns)]
+    lines += [[("-" if row.get(name) is None else show(row[name])) for name, show in table.columns.items()]
+              for row in table.rows]  # fmt: skip
+    return "\n".join([f"### {table.title}", "", *(f"| {' | '.join(line)} |" for line in lines), "", *table.notes])
+
+
 def summary(tables: Sequence[Table]) -> str:
     """Number of targets reached, and those missed."""
     judgements = [row for table in tables for row in table.rows if row.get("verdict") is not None]

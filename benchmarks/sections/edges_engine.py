@@ -6,18 +6,19 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
 
-from benchmarks import solve_and_sort
-from benchmarks.contenders import KL_UCB, UCB1, Size, by_hand, engine, in_numpy, runs_of
+from benchmarks import fused, solve_and_sort
+from benchmarks.contenders import KL_UCB, UCB1, Size, by_hand, engine, in_numpy, runs_of, world_of
 from benchmarks.measure import MOST_REPEATS, Effort, rough, rounds_of, timed
 from benchmarks.report import Show, Table, Target, nanoseconds, times
 from benchmarks.speedup import speedup_cells
-from toplist import simulate, worlds
+from toplist import clicks, simulate, worlds
 from toplist.core.compiling import plain
 from toplist.support.part_json import as_plain
 
@@ -29,6 +30,8 @@ MANY_ITEMS, QUICK_MANY = 1_000_000, 5000
 MANY_ROWS, QUICK_ROWS, FEATURES = 100_000, 500, 18
 SORTED = "bisection for each item, and a sort"
 UCB1_AT_10 = 3.8  # times NumPy at K = 10, when long lists became faster
+BY_HAND: dict[str, Callable[..., float]] = {"cascade-ucb1": fused.ucb1_one_division, "cascade-kl-ucb": fused.kl_ucb}
+MORE: dict[str, dict[str, bool]] = {"cascade-ucb1": {}, "cascade-kl-ucb": {"early": True}}
 ROUNDS = 3
 
 
@@ -92,12 +95,12 @@ def long_lists(effort: Effort) -> list[dict[str, Any]]:
 
 
 def short_runs(effort: Effort) -> list[dict[str, Any]]:
-    """1,000 runs of 1,000 steps beside the same steps without what a run costs besides, and beside one long run.
+    """1,000 runs of 1,000 steps beside the same steps alone, beside a loop by hand, and beside one long run.
 
     Then the fixed cost of a run and of a call.
     """
-    runs = QUICK_RUNS if effort.quick else RUNS
-    world, users = worlds.b_lb(16, 4, 0.2, 0.15, 0.5)
+    runs, few = (QUICK_RUNS if effort.quick else RUNS), Size(16, 4)
+    world, users = world_of(few), clicks.Cascade()
 
     def play(policy: str, steps: int, times: int) -> Callable[[], Any]:
         return lambda: simulate(policy, world, users, steps, times, threads=1, compiled=not effort.quick)
@@ -112,6 +115,13 @@ def short_runs(effort: Effort) -> list[dict[str, Any]]:
         ]
         what, size = f"{runs} runs of {policy}", "L=16 K=4"
         found.append(edge_row(what, size, f"the first {runs} steps alone", several, steps_alone, 1 / 1.5))
+        if policy in BY_HAND:
+            loop = by_hand(partial(plain(BY_HAND[policy]) if effort.quick else BY_HAND[policy], **MORE[policy]), few)
+            timed(loop, runs, 1, 0)
+            hand = [runs * runs * timed(loop, runs, min(runs, MOST_REPEATS), turn)[0] for turn in range(len(several))]
+            found.append(edge_row(what, size, "the same by hand", several, hand, 1 / 1.5))
+            long = [runs * runs * timed(loop, runs * runs, 1, turn)[0] for turn in range(len(several))]
+            found.append(edge_row(f"one long run of {policy}", size, "the same by hand", one, long))
         found.append(edge_row(what, size, "one long run", several, one))
     many, single = in_turn(effort, play("cascade-kl-ucb", 1, runs), play("cascade-kl-ucb", 1, 1))
     each = [total / runs for total in many]

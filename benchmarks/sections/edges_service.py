@@ -16,10 +16,10 @@ from benchmarks.sections.service import POLICY, PROGRAM, RANKING, WINDOW, run_lo
 from benchmarks.server import UNLIMITED, Server, item_names, serving
 
 SIZES, QUICK_SIZES = (Size(1000, 10), Size(100_000, 10), Size(1_000_000, 10)), (Size(16, 4),)
-LISTS, QUICK_LISTS = 300, 5  # of one kind, in a round
-ROUNDS = 7
+LISTS, QUICK_LISTS = 200, 5  # of one kind, in a round
+ROUNDS = 5
 AT_MOST = Target(1.5, at_most=True)
-SETTINGS = {**UNLIMITED, "limits.items_memory": "4096", "memory": "4096"}
+SETTINGS = {**UNLIMITED, "limits.items_memory": "4096", "limits.request_memory": "4096", "memory": "4096"}
 
 
 def measure(effort: Effort) -> Sequence[Table]:

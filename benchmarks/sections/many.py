@@ -15,7 +15,7 @@ from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_c
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import NONE, Page, Request, empty_page
-from toplist.parts.index.block_ceilings import empty_ceilings
+from toplist.parts.index.shortlist import empty_shortlist
 from toplist.policies import make
 from toplist.ranker.learner import Learner
 
@@ -84,7 +84,7 @@ def costs(policy: str, begin: Callable[[Learner], None], size: Size, lists: int,
         begin(one)
         other.belief = one.belief  # read by both, written by one
         cache = other.policy.scratch(other.problem)
-        other.caches.append(cache._replace(scoring=cache.scoring._replace(ceilings=empty_ceilings(Problem(1, 1)))))
+        other.caches.append(cache._replace(scoring=cache.scoring._replace(shortlist=empty_shortlist(Problem(1, 1)))))
         seconds = in_turn(one, other, lists, turn)
         short.append(seconds[0])
         full.append(seconds[1])

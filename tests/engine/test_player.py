@@ -5,9 +5,11 @@ import pytest
 
 import toplist
 from toplist.clicks import DCM
+from toplist.core.beliefs import MANY
 from toplist.engine import player as playing
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
+from toplist.parts.index.shortlist import NoShortlist, Shortlist
 from toplist.worlds import Contextual, Fixed, jumping
 
 CHECKPOINTS = np.array([20, 60])
@@ -70,3 +72,10 @@ def test_a_large_state_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     player = Player(setup_of("cascade-ucb1"), 1, CHECKPOINTS, compiled=False)
     player.keep_fresh()
     assert not player.restart(2)
+
+
+@pytest.mark.parametrize(("items", "kind"), [(16, NoShortlist), (MANY, Shortlist)])
+def test_code_for_very_many_items_is_left_out_where_they_are_few(items: int, kind: type) -> None:
+    """A run has as many items as it begins with, so what only more items need is not compiled."""
+    setup = setup_of("cascade-kl-ucb", Fixed(np.full(items, 0.1), 3))
+    assert type(Player(setup, 1, CHECKPOINTS, compiled=False).cache.scoring.shortlist) is kind

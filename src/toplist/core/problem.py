@@ -29,12 +29,15 @@ class Problem(NamedTuple):
         Number of features of an item, d.
     steps : int or None, default None
         Horizon n: the number of lists of a run; None if unknown.
+    grows : bool, default True
+        Whether there may be more items later, so that scratch space must have the same type for any number of them.
     """
 
     items: int
     positions: int
     features: int = 0
     steps: int | None = None
+    grows: bool = True
 
 
 def known_steps(what: str, problem: Problem, advice: str) -> int:

@@ -152,7 +152,7 @@ class Player:
         with_best_list = getattr(setup.policy, "with_best_list", None)
         self.policy = setup.policy if with_best_list is None else with_best_list(self.run.best_items)
         self.belief = self.policy.begin(problem)
-        self.cache = self.policy.scratch(problem)
+        self.cache = self._scratch()
         self._play: Any = play_compiled if compiled else plain(play_compiled)
         samples_compiled = compiled and setup.samples_compiled
         self._sample: Any = sample_every_item_compiled if samples_compiled else plain(sample_every_item_compiled)
@@ -188,6 +188,10 @@ class Player:
                 self._sample = direct(self._sample, *self._sample_arguments())
             self._is_direct = True
         return True
+
+    def _scratch(self) -> Any:
+        """An empty cache, of a type for this number of items: code for more items need not be compiled."""
+        return self.policy.scratch(self.setup.problem._replace(grows=False))
 
     def _play_arguments(self) -> tuple[Any, ...]:
         setup = self.setup
@@ -226,4 +230,4 @@ class Player:
         for name, value in self.state_arrays().items():
             if name != "step":
                 value[...] = arrays[name]
-        self.cache = self.policy.scratch(self.setup.problem)
+        self.cache = self._scratch()

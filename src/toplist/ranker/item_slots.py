@@ -63,15 +63,16 @@ class ItemSlots:
         """The items that were saved."""
         items = cls(len(state.names))
         items.names = list(state.names)
-        items._count = len(state.names) - items.names.count(None)
+        kinds = set(map(type, items.names))
+        items._count = len(state.names) - (items.names.count(None) if type(None) in kinds else 0)
         is_full = items._count == len(state.names)
         slots = np.arange(items._count) if is_full else np.flatnonzero([name is not None for name in state.names])
         names = cast(list[ItemId], items.names if is_full else [items.names[slot] for slot in slots])
-        labels = labels_of(names)
+        labels = labels_of(names, all_texts=kinds <= {str, type(None)})
         if not all_differ(labels) and len(items._slot_of) < items._count:
             raise ValueError("an item is there twice")
         items.labels[slots] = labels
-        items._has_integers = int in set(map(type, names))
+        items._has_integers = int in kinds
         items._freed.extend(state.freed)
         items.examined[state.examined] = True
         items._used = state.used

@@ -63,8 +63,8 @@ def label(name: ItemId) -> int:
     return int.from_bytes(digest, "little", signed=True)
 
 
-def labels_of(names: Sequence[ItemId]) -> Ints:
-    """The labels of several items.
+def labels_of(names: Sequence[ItemId], all_texts: bool = False) -> Ints:
+    """The labels of several items; `all_texts` says that all are known to be texts.
 
     >>> labels_of(["a", 7]).tolist() == [label("a"), label(7)]
     True
@@ -73,10 +73,10 @@ def labels_of(names: Sequence[ItemId]) -> Ints:
     if len(names) < MACHINE_CODE or not hasattr(digest_compiled, "compile"):  # NUMBA_DISABLE_JIT
         found[:] = [label(name) for name in names]
         return found
-    is_text = set(map(type, names)) == {str}
+    is_text = all_texts or set(map(type, names)) == {str}
     texts = cast(Sequence[str], names) if is_text else [str(name) for name in names]
     persons = np.zeros(len(names), dtype=bool) if is_text else np.array([not isinstance(name, str) for name in names])
-    content = np.frombuffer(bytearray("\0".join([*texts, ""]).encode("utf-8", "surrogatepass")), np.uint8)
+    content = np.frombuffer(bytearray(("\0".join(texts) + "\0").encode("utf-8", "surrogatepass")), np.uint8)
     ends = np.flatnonzero(content == 0)
     if len(ends) == len(names):
         lengths = np.diff(ends, prepend=-1) - 1

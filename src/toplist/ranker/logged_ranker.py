@@ -192,7 +192,7 @@ class LoggedRanker(LoggedListRanker):
                 arrays |= self._own.arrays()
             header = {
                 "options": list(self.options),
-                "problem": list(self._learner.initial_problem),
+                "problem": list(self._learner.initial_problem[:4]),  # without `grows`
                 "names": items.names,
                 "left": items.freed,
                 "used": items.used,

@@ -54,7 +54,7 @@ def pack(state: SavedRanker) -> tuple[dict[str, Any], dict[str, Any]]:
         "policy": as_plain(state.policy),
         "title": state.title,
         "options": state.options._asdict(),
-        "problem": list(state.problem),
+        "problem": list(state.problem[:4]),  # without `grows`: a ranker may always grow
         "names": list(items.names),
         "left": list(items.freed),
         "used": items.used,
@@ -112,7 +112,9 @@ def unpack(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any], policy
 def _checked_content(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any], policy: Any) -> SavedRanker:
     """Check the content of a file."""
     options, problem = Options(**header["options"]).checked(), Problem(*header["problem"])
-    names: list[Any] = list(header["names"])
+    names: Any = header["names"]
+    if not isinstance(names, list | tuple):  # a tuple if it was never written
+        raise TypeError("its items are not a list")
     freed = tuple((slot, made) for slot, made in header["left"])
     hidden = tuple(header.get("hidden", ()))  # older files lack it
     items = ItemSlotsState(names, freed, arrays["examined"], header["used"], hidden)

@@ -13,7 +13,7 @@ from toplist.core.randomness import branch
 from toplist.parts.index import select as selecting
 from toplist.parts.index import ties
 from toplist.parts.index.draw_numbers import number_of
-from toplist.parts.index.select import FEW, largest, select, select_many
+from toplist.parts.index.select import FEW, WORTH_A_BOUND, largest, least_of_maxima, select, select_many
 
 select_compiled = compiled(select)
 largest_compiled = compiled(largest)
@@ -54,7 +54,7 @@ def test_selects_long_lists_as_a_full_sort_would(values: list[float], wanted: in
     assert chosen[:filled].tolist() == by_rule[:wanted]
 
 
-@pytest.mark.parametrize("wanted", [FEW + 1, 100, 400, 799, 800, 900])
+@pytest.mark.parametrize("wanted", [1, 4, 10, FEW, FEW + 1, 100, 400, 799, 800, 900])
 @pytest.mark.parametrize("different", [1, 2, 30, 10**9])
 def test_machine_code_selects_any_number_of_many(wanted: int, different: int) -> None:
     count, key = 800, 7
@@ -67,6 +67,20 @@ def test_machine_code_selects_any_number_of_many(wanted: int, different: int) ->
     ]
     assert chosen[:filled].tolist() == by_rule
     assert scores[:filled].tolist() == values[by_rule].tolist()
+
+
+@pytest.mark.parametrize("wanted", [1, 3, 8, FEW])
+@pytest.mark.parametrize("left_out", [0.0, 0.5, 0.99, 1.0])
+def test_the_bound_is_never_above_the_last_value_chosen(wanted: int, left_out: float) -> None:
+    """A bound of the last value chosen; it is close where few are left out, and the list is that of a full sort."""
+    rng = np.random.default_rng(wanted)
+    for count in (WORTH_A_BOUND - 1, WORTH_A_BOUND, WORTH_A_BOUND + 77):
+        values = np.where(rng.random(count) < left_out, -np.inf, rng.random(count))
+        bound = least_of_maxima(values, np.zeros(wanted))
+        assert bound <= np.sort(values)[-wanted]
+        assert (count < WORTH_A_BOUND or left_out > 0.0) or (values >= bound).sum() < 4 * FEW
+        by_rule = sorted(range(count), key=lambda slot: (values[slot], branch(9, slot)), reverse=True)
+        assert best(values.tolist(), wanted, 9) == by_rule[:wanted]
 
 
 def test_hashes_that_are_equal_once_rounded_still_break_ties(monkeypatch: pytest.MonkeyPatch) -> None:

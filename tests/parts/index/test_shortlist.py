@@ -18,7 +18,7 @@ from toplist.parts.index import KLUCB, MOSS, UCB1, Greedy, KLUCBPlusPlus, Varian
 from toplist.parts.index.block_ceilings import ROUNDING
 from toplist.parts.index.kl_solver import exploration_budget
 from toplist.parts.index.select import select
-from toplist.parts.index.shortlist import shortlist
+from toplist.parts.index.shortlist import NoShortlist, Shortlist, empty_shortlist, shortlist
 from toplist.parts.memory import Discounted, Everything, Resetting, Window
 
 ITEMS, POSITIONS = MANY + 3 * BLOCK + 5, 6  # the last block is not full
@@ -164,7 +164,8 @@ def test_the_shortlist_is_short(begin: Any) -> None:
         live.learn(live.ranked(cache=0), [0.0] * POSITIONS)
     request = Request(live.candidates, POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, live.labels, 5)
     budget = 1.5 * np.log(live.belief.clock[0])
-    assert POSITIONS <= shortlist(live.index, live.belief, live.caches[0].ceilings, request, budget, POSITIONS) < 150
+    ceilings = live.caches[0].shortlist.ceilings
+    assert POSITIONS <= shortlist(live.index, live.belief, ceilings, request, budget, POSITIONS) < 150
 
 
 def budget_at(index: Any, t: float) -> float:
@@ -224,7 +225,7 @@ def test_former_common_items_are_found_again_after_a_change() -> None:
     crowd = np.arange(2000)
     live.learn(crowd, [1.0] * 2000)
     live.ranked(cache=0)
-    ceilings = live.caches[0].ceilings
+    ceilings = live.caches[0].shortlist.ceilings
     assert ceilings.common.tolist() == [[2.0, 1.5]] * len(ceilings.known)
     live.learn(crowd, [0.0] * 2000)
     live.learn(crowd, [0.0] * 2000)
@@ -252,7 +253,7 @@ def test_the_best_of_every_block_are_hidden(pair: str) -> None:
     spread(live)
     for _ in range(4):
         live.learn(live.ranked(cache=0), [0.0] * POSITIONS)
-        best = live.caches[0].ceilings.foremost
+        best = live.caches[0].shortlist.ceilings.foremost
         live.candidates = np.setdiff1d(live.candidates, best)
         live.ranked(cache=0)
 
@@ -278,3 +279,12 @@ def test_equal_items_are_shown_equally_often_and_independently() -> None:
     chance = (sizes * (sizes - 1)).sum() / (ITEMS * (ITEMS - 1))
     assert abs(same_block.mean() - chance) < 4 * np.sqrt(chance / lists)
     assert abs((shown[:, 0] < shown[:, 1]).mean() - 0.5) < 4 * np.sqrt(0.25 / lists)
+
+
+@pytest.mark.parametrize(
+    ("items", "grows", "kind"),
+    [(100, True, Shortlist), (100, False, NoShortlist), (MANY - 1, False, NoShortlist), (MANY, False, Shortlist)],
+)
+def test_items_that_stay_few_have_none(items: int, grows: bool, kind: type) -> None:
+    """So that its code is not compiled; a ranker keeps one, since its cache must not change its type as it grows."""
+    assert type(empty_shortlist(Problem(items, 4, grows=grows))) is kind

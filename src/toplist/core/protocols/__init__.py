@@ -9,7 +9,7 @@ from toplist.core.protocols.arms import HotArms, HotCopied
 from toplist.core.protocols.arrangements import Arrangement, HotArrangement
 from toplist.core.protocols.capabilities import Capabilities
 from toplist.core.protocols.detectors import Change, Detecting, Detector, HotDetector
-from toplist.core.protocols.indices import DrawingOne, Exact, HotGauge, HotIndex, HotTangent, Index
+from toplist.core.protocols.indices import DrawingOne, Exact, HotGauge, HotIndex, HotShortlist, HotTangent, Index
 from toplist.core.protocols.list_probabilities import (
     DrawingIndependently,
     DrawingLast,
@@ -52,6 +52,7 @@ __all__ = [
     "HotIndex",
     "HotGauge",
     "HotTangent",
+    "HotShortlist",
     "Index",
     "Exact",
     "DrawingOne",

@@ -87,6 +87,58 @@ class HotTangent(Protocol):
         ...
 
 
+@protocol
+class HotShortlist(Protocol):
+    """Scratch space of an index over counts that finds the best of very many items (hot)."""
+
+    def suits(self, candidates: Ints, wanted: int) -> bool:
+        """Whether candidates are so many, and so dense, that not all of them need be scored.
+
+        Parameters
+        ----------
+        candidates : ndarray of int
+            Eligible items, in increasing order.
+        wanted : int
+            Number of items to choose.
+
+        Returns
+        -------
+        bool
+            Whether to call `take_best` instead of scoring all candidates.
+        """
+        ...
+
+    def take_best(
+        self, scoring: Any, belief: Any, request: Request, budget: float, chosen: Ints, scores: Floats
+    ) -> int:
+        """Fill the best candidates, the best first.
+
+        Parameters
+        ----------
+        scoring : HotTangent
+            The index.
+        belief : NamedTuple of ndarray
+            Counts, always of the same belief.
+        request : Request
+            Input for the list.
+        budget : float
+            Exploration budget.
+        chosen : ndarray of int
+            Items to fill.
+        scores : ndarray of float
+            Their indices to fill.
+
+        Returns
+        -------
+        int
+            Number of computed indices.
+        """
+        ...
+
+    def outdate(self) -> None:
+        """Forget all that was computed, since indices of unchanged counts have changed."""
+
+
 class Index(Prepared, HotIndex, Protocol):
     """An index."""
 

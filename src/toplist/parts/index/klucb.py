@@ -21,12 +21,11 @@ import numpy as np
 from toplist.core.compiling import helper
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.block_ceilings import BlockCeilings, empty_ceilings
 from toplist.parts.index.gaps import leave_out
 from toplist.parts.index.kl_solver import fill_kl_upper_in_bulk, kl_bend, kl_budget, kl_slope, kl_tangent, kl_upper
 from toplist.parts.index.klucb_on_gpu import KLUCBOnGPU
-from toplist.parts.index.select import FEW, gather, is_contiguous, select
-from toplist.parts.index.shortlist import best_of_many, is_worthwhile
+from toplist.parts.index.select import FEW, gather, is_contiguous, keep_largest, least_of_maxima, select
+from toplist.parts.index.shortlist import NoShortlist, Shortlist, empty_shortlist
 from toplist.parts.index.sort import insert_pairs, ranked_value, sort_pairs
 from toplist.parts.memory.counts import Counts
 
@@ -55,7 +54,7 @@ class LazyBounds(NamedTuple):
     slot_of: Ints
     unclear: Ints
     solves: Ints  # one element: number of exact solves, to monitor the cost
-    ceilings: BlockCeilings  # for very many items; the fields above then serve small subsets only
+    shortlist: Shortlist | NoShortlist  # for very many items; the fields above then serve small subsets only
 
 
 class KLUCB(NamedTuple):
@@ -111,7 +110,7 @@ class KLUCB(NamedTuple):
             slot_of=np.zeros(items, dtype=np.int64),
             unclear=np.zeros(items, dtype=np.int64),
             solves=np.zeros(1, dtype=np.int64),
-            ceilings=empty_ceilings(problem),
+            shortlist=empty_shortlist(problem),
         )
 
     def reads(self) -> str:
@@ -139,8 +138,8 @@ class KLUCB(NamedTuple):
     def top(self, belief: Counts, cache: LazyBounds, request: Request, chosen: Ints, scores: Floats) -> None:
         """Solve what the bounds leave open, and take the best."""
         budget = kl_budget(belief, self.loglog)
-        if is_worthwhile(cache.ceilings, request.candidates, len(chosen)):
-            cache.solves[0] += best_of_many(self, belief, cache.ceilings, request, budget, chosen, scores)
+        if cache.shortlist.suits(request.candidates, len(chosen)):
+            cache.solves[0] += cache.shortlist.take_best(self, belief, request, budget, chosen, scores)
             return
         if budget < cache.latest[0]:
             cache.clicked[:] = -1.0  # the bounds hold only while the budget grows
@@ -229,18 +228,14 @@ def kth_largest(values: Floats, wanted: int, largest: Floats) -> float:
         return -np.inf
     if wanted > FEW:
         return ranked_value(values, wanted)[0]
+    bound, best = least_of_maxima(values, largest[:wanted]), largest[:wanted]
     for i in range(wanted):
-        largest[i] = -np.inf
+        best[i] = -np.inf
     least = -np.inf
     for i in range(len(values)):
-        value = values[i]
-        if value > least:
-            position = wanted - 1
-            while position > 0 and largest[position - 1] < value:
-                largest[position] = largest[position - 1]
-                position -= 1
-            largest[position] = value
-            least = largest[wanted - 1]
+        if values[i] >= bound and values[i] > least:
+            keep_largest(values[i], best)
+            least = best[wanted - 1]
     return least
 
 

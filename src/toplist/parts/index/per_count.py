@@ -14,11 +14,10 @@ import numpy as np
 from toplist.core.compiling import helper, in_bulk, routine
 from toplist.core.problem import Problem, number, refuse
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.block_ceilings import BlockCeilings, empty_ceilings
 from toplist.parts.index.gaps import leave_out
 from toplist.parts.index.kl_solver import kl_upper
 from toplist.parts.index.select import select
-from toplist.parts.index.shortlist import best_of_many, is_worthwhile
+from toplist.parts.index.shortlist import NoShortlist, Shortlist, empty_shortlist
 from toplist.parts.memory.counts import Counts
 
 DOUBLING = 0.0  # a horizon that doubles with the number of lists
@@ -32,7 +31,7 @@ class PerCountCache(NamedTuple):
     value: Floats
     share: Floats  # two elements: lists per item, and the unit of the counts, for which the values hold
     score: Floats
-    ceilings: BlockCeilings
+    shortlist: Shortlist | NoShortlist
 
 
 def per_count_cache(problem: Problem) -> PerCountCache:
@@ -44,7 +43,7 @@ def per_count_cache(problem: Problem) -> PerCountCache:
         value=np.zeros(items),
         share=np.zeros(2),
         score=np.zeros(items),
-        ceilings=empty_ceilings(problem),
+        shortlist=empty_shortlist(problem),
     )
 
 
@@ -95,12 +94,9 @@ def best_by_count(
         cache.share[0], cache.share[1] = share, unit
         for item in range(len(cache.clicked)):
             cache.clicked[item] = -1.0
-        for block in range(len(cache.ceilings.known)):
-            cache.ceilings.known[block] = -1
-        for item in range(len(cache.ceilings.since)):
-            cache.ceilings.since[item] = 0.0
-    if unit == 1.0 and is_worthwhile(cache.ceilings, candidates, len(chosen)):
-        best_of_many(scoring, belief, cache.ceilings, request, share, chosen, scores)
+        cache.shortlist.outdate()
+    if unit == 1.0 and cache.shortlist.suits(candidates, len(chosen)):
+        cache.shortlist.take_best(scoring, belief, request, share, chosen, scores)
         return
     for i in range(len(candidates)):
         item = candidates[i]

@@ -13,6 +13,8 @@ from toplist.parts.index.sort import ranked_value, sort_pairs
 from toplist.parts.index.ties import is_behind, standing, wins_tie
 
 FEW = 16  # values that are chosen by insertion
+WORTH_A_BOUND = 256  # values from which on a bound of the last one chosen saves more insertions than it costs
+COLUMNS = 8  # largest values of interleaved columns, found together
 
 
 @helper
@@ -28,18 +30,18 @@ def select_few(values: Floats, slots: Ints, count: int, labels: Ints, key: int, 
     """Select by insertion."""
     wanted = len(chosen)
     filled, i = 0, 0
-    worst, lowest, compared = -np.inf, 0.0, False  # value and standing at the last position, once all are filled
+    worst = least_of_maxima(values[:count], scores[:wanted])  # the last position's value will not be below it
+    lowest, compared = 0.0, False  # the standing at the last position
     while i < count:
-        if filled == wanted:
-            while i + 4 <= count and max(values[i], values[i + 1], values[i + 2], values[i + 3]) < worst:
-                i += 4  # one comparison for four values, since almost all are smaller
-            if i == count:
-                break
+        while i + 4 <= count and max(values[i], values[i + 1], values[i + 2], values[i + 3]) < worst:
+            i += 4  # one comparison for four values, since almost all are smaller
+        if i == count:
+            break
         value, slot = values[i], slots[i]
         i += 1
+        if value < worst:
+            continue
         if filled == wanted:
-            if value < worst:
-                continue
             if value == worst:
                 if not compared:
                     lowest, compared = standing(chosen[wanted - 1], labels, key), True
@@ -51,6 +53,44 @@ def select_few(values: Floats, slots: Ints, count: int, labels: Ints, key: int, 
         if filled == wanted:
             worst, compared = scores[wanted - 1], False
     return filled
+
+
+@helper
+def least_of_maxima(values: Floats, largest: Floats) -> float:
+    """A lower bound of the K-th largest value for few K, the length of the scratch space; -inf for not so many values.
+
+    Each of at least 2 K disjoint sets of values has a value as large as its maximum; so K values are as large as the
+    K-th largest maximum.
+    """
+    wanted, count = len(largest), len(values)
+    if count < WORTH_A_BOUND or wanted == 0:
+        return -np.inf
+    for i in range(wanted):
+        largest[i] = -np.inf
+    parts = (2 * wanted + COLUMNS - 1) // COLUMNS
+    each = count // (parts * COLUMNS) * COLUMNS  # values of a part; the few that are left over are not needed
+    for part in range(parts):
+        here = values[part * each : (part + 1) * each]
+        a, b, c, d = here[0], here[1], here[2], here[3]
+        e, f, g, h = here[4], here[5], here[6], here[7]
+        for i in range(COLUMNS, each, COLUMNS):
+            a, b, c, d = max(a, here[i]), max(b, here[i + 1]), max(c, here[i + 2]), max(d, here[i + 3])
+            e, f, g, h = max(e, here[i + 4]), max(f, here[i + 5]), max(g, here[i + 6]), max(h, here[i + 7])
+        for maximum in (a, b, c, d, e, f, g, h):
+            keep_largest(maximum, largest)
+    return float(largest[wanted - 1])
+
+
+@helper
+def keep_largest(value: float, largest: Floats) -> None:
+    """Insert a value among the largest, which are in order; the last one is dropped."""
+    position = len(largest) - 1
+    if value <= largest[position]:
+        return
+    while position > 0 and largest[position - 1] < value:
+        largest[position] = largest[position - 1]
+        position -= 1
+    largest[position] = value
 
 
 @helper

@@ -20,12 +20,13 @@ out of the shortlist.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from toplist.core.beliefs import BLOCK
+from toplist.core.beliefs import BLOCK, block_count
 from toplist.core.compiling import helper, routine
+from toplist.core.problem import Problem
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.block_ceilings import (
@@ -35,6 +36,7 @@ from toplist.parts.index.block_ceilings import (
     NOT_CHOSEN,
     BlockCeilings,
     count_common,
+    empty_ceilings,
     find_heights,
     line_reaches,
     lower_bound,
@@ -58,6 +60,55 @@ SAMPLE = 1024  # items that the first common counts are chosen from
 CROWDED = 0.125 / BLOCK  # a share of items that makes it worthwhile to compare the leaders of blocks first
 EVERY_NUMBER = 2.0  # numbers by which ties are broken are at most 1
 NO_HASH = -1  # in place of the hash of a block
+
+
+class Shortlist(NamedTuple):
+    """Finds the best of very many items."""
+
+    ceilings: BlockCeilings
+
+    def suits(self, candidates: Ints, wanted: int) -> bool:
+        """Whether the candidates are many and dense."""
+        return is_worthwhile(self.ceilings, candidates, wanted)
+
+    def take_best(
+        self, scoring: Any, belief: Counts, request: Request, budget: float, chosen: Ints, scores: Floats
+    ) -> int:
+        """Open only the blocks that matter."""
+        return best_of_many(scoring, belief, self.ceilings, request, budget, chosen, scores)
+
+    def outdate(self) -> None:
+        """Forget all ceilings and lines."""
+        for block in range(len(self.ceilings.known)):
+            self.ceilings.known[block] = -1
+        for item in range(len(self.ceilings.since)):
+            self.ceilings.since[item] = 0.0
+
+
+class NoShortlist(NamedTuple):
+    """In place of a shortlist where items stay few: its code is then not even compiled."""
+
+    nothing: Ints
+
+    def suits(self, candidates: Ints, wanted: int) -> bool:
+        """Never."""
+        return False
+
+    def take_best(
+        self, scoring: Any, belief: Counts, request: Request, budget: float, chosen: Ints, scores: Floats
+    ) -> int:
+        """Nothing, since it never suits."""
+        return 0
+
+    def outdate(self) -> None:
+        """There is nothing to forget."""
+
+
+def empty_shortlist(problem: Problem) -> Shortlist | NoShortlist:
+    """Nothing is computed yet."""
+    if problem.grows or block_count(problem) > 0:
+        return Shortlist(empty_ceilings(problem))
+    return NoShortlist(np.zeros(1, dtype=np.int64))
 
 
 @helper

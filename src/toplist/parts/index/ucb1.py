@@ -10,10 +10,9 @@ import numpy as np
 from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.block_ceilings import BlockCeilings, empty_ceilings
 from toplist.parts.index.gaps import leave_out
 from toplist.parts.index.select import gather, is_contiguous, select
-from toplist.parts.index.shortlist import best_of_many, is_worthwhile
+from toplist.parts.index.shortlist import NoShortlist, Shortlist, empty_shortlist
 from toplist.parts.memory.counts import Counts
 
 
@@ -31,15 +30,15 @@ def score_scratch(problem: Problem) -> ScoreScratch:
 
 
 class FormulaScratch(NamedTuple):
-    """Scratch space for scores, and the ceilings of blocks of very many items."""
+    """Scratch space for scores, and the shortlist of very many items."""
 
     scores: ScoreScratch
-    ceilings: BlockCeilings
+    shortlist: Shortlist | NoShortlist
 
 
 def formula_scratch(problem: Problem) -> FormulaScratch:
     """Nothing is computed yet."""
-    return FormulaScratch(score_scratch(problem), empty_ceilings(problem))
+    return FormulaScratch(score_scratch(problem), empty_shortlist(problem))
 
 
 @helper
@@ -81,8 +80,8 @@ def best_by_formula(
     scoring: Any, belief: Counts, budget: float, cache: FormulaScratch, request: Request, chosen: Ints, scores: Floats
 ) -> None:
     """Fill the items with the largest values."""
-    if is_worthwhile(cache.ceilings, request.candidates, len(chosen)):
-        best_of_many(scoring, belief, cache.ceilings, request, budget, chosen, scores)
+    if cache.shortlist.suits(request.candidates, len(chosen)):
+        cache.shortlist.take_best(scoring, belief, request, budget, chosen, scores)
         return
     candidates = request.candidates
     mean_plus_radius(belief, budget, candidates, cache.scores)

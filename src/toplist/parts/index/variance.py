@@ -12,7 +12,6 @@ from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.gaps import leave_out
 from toplist.parts.index.select import gather, is_contiguous, select
-from toplist.parts.index.shortlist import best_of_many, is_worthwhile
 from toplist.parts.index.ucb1 import FormulaScratch, formula_scratch
 from toplist.parts.memory.counts import Counts
 
@@ -112,8 +111,8 @@ class VarianceBound(NamedTuple):
     def top(self, belief: Counts, cache: FormulaScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score the items that can be among the best, and take the best."""
         candidates, budget = request.candidates, variance_budget(belief, self.scale)
-        if is_worthwhile(cache.ceilings, candidates, len(chosen)):
-            best_of_many(self, belief, cache.ceilings, request, budget, chosen, scores)
+        if cache.shortlist.suits(candidates, len(chosen)):
+            cache.shortlist.take_best(self, belief, request, budget, chosen, scores)
             return
         score_by_variance(belief, budget, candidates, cache)
         leave_out(request, cache.scores.score, -np.inf)
