@@ -1,7 +1,8 @@
 """CPU per request on SQLite, on PostgreSQL, and by two servers: `python -m benchmarks.several_servers`.
 
 Lists and final reports at L = 1,000 and K = 10 over 64 connections, for each setting in turn, in several rounds; the
-medians are printed. CPU is that of the servers' processes, and PostgreSQL's apart.
+medians are printed. CPU is that of the servers' processes, and PostgreSQL's apart. `... several_servers cold` measures
+the first list of segments whose learners are not in memory instead, on SQLite and on PostgreSQL.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
-from time import sleep
+from time import perf_counter, sleep
 from typing import Any, NamedTuple
 
 import psycopg
@@ -26,6 +27,7 @@ from postgres_server import PostgresServer  # the one that tests start
 
 ITEMS, POSITIONS, CONNECTIONS = 1000, 10, 64
 PAIRS, ROUNDS = 1500, 3  # lists with their reports per round
+COLD_SEGMENTS, COLD_LISTS = 60, 10
 SECRET = "the secret of both servers of this measurement"
 
 
@@ -142,8 +144,51 @@ def _counted(server: Server, how: str) -> float:
     return 0.0
 
 
+def cold_keys(server: Server) -> tuple[float, float]:
+    """Milliseconds of the first list of a segment after a restart, and of one that is new; medians, one at a time."""
+    server.create("cold", ITEMS, POSITIONS, click_window=600.0)
+    segments = [f"segment-{n}" for n in range(COLD_SEGMENTS)]
+
+    async def ask_each(segments: list[str], times: int) -> list[float]:
+        line, seconds = await Line.to(server.port), []
+        for segment in segments * times:
+            begun = perf_counter()
+            made = await line.ask("POST", "/v1/rankings/cold/lists", json.dumps({"segment": segment}).encode())
+            seconds.append(perf_counter() - begun)
+            path = f"/v1/impressions/{json.loads(made.body)['impression']}/clicks"
+            assert (await line.ask("PUT", path, b'{"clicks": [2], "final": true}')).status == 200
+        line.close()
+        return seconds
+
+    asyncio.run(ask_each(segments, COLD_LISTS))
+    server.end()
+    server.start()
+    asyncio.run(ask_each(["warm"], 5))
+    cold = asyncio.run(ask_each(segments, 1))
+    new = asyncio.run(ask_each([f"new-{n}" for n in range(COLD_SEGMENTS)], 1))
+    return 1e3 * median(cold), 1e3 * median(new)
+
+
+def compare_cold_keys() -> None:
+    """Print the first list of a cold key on SQLite and on PostgreSQL."""
+    database = PostgresServer()
+    with tempfile.TemporaryDirectory() as made, ExitStack() as ending:
+        ending.callback(database.remove)
+        database.run("CREATE DATABASE cold")
+        found = []
+        for name, address in (("file", None), ("single", database.address("cold"))):
+            server = Server(Path(made) / f"{name}.db", database=address)
+            ending.callback(server.kill)
+            found.append(cold_keys(server.start()))
+    for what, file, far in zip(("after a restart", "of a new segment"), *found, strict=True):
+        print(f"First list {what}: {file:.2f} ms on SQLite, {far:.2f} ms on PostgreSQL, {far / file:.2f} times")
+
+
 def main() -> None:
     """Measure, and print a line for each setting."""
+    if "cold" in sys.argv[1:]:
+        compare_cold_keys()
+        return
     database = PostgresServer()
     costs: dict[str, list[Cost]] = {}
     with tempfile.TemporaryDirectory() as made, ExitStack() as ending:
