@@ -162,10 +162,14 @@ def test_a_callee_is_cached_for_other_callers_and_an_edit_of_it_is_noticed(
     (edited / "helpers.py").write_text(HELPERS.replace("return 1", "return 2"))
     assert run_here(imported, capsys) == (2, 0)
     assert loaded.count("Half.read") == 1
+    assert "examined_places" not in loaded
+    (edited / "constants.py").write_text("MORE = 1\n")
+    assert run_here(imported, capsys) == (3, 0)  # an edited callee is compiled,
+    assert loaded.count("examined_places") == 1  # but what it calls itself is not
     for file in (edited / "cache").glob("*"):
         content = file.read_bytes()
         file.write_bytes(content[:300] + b"garbage" + content[307:])
-    assert run_here(imported, capsys) == (2, 0)  # damaged: all is compiled again
+    assert run_here(imported, capsys) == (3, 0)  # damaged: all is compiled again
     assert loaded.count("Half.read") == 1
 
 

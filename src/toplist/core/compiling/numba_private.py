@@ -8,7 +8,8 @@
   the whole program is linked, optimised and turned into machine code, by `WholeCompiler`. That takes a third of the
   time, and LLVM optimises better when it sees everything.
 - `ContentCache` caches machine code on disk under the content that it was compiled from, and `LinkingCache` code for
-  linking: a simulation of the same policy with other users compiles neither `rank` nor `learn` again.
+  linking: a simulation of the same policy with other users compiles neither `rank` nor `learn` again, and a policy
+  with the same index no second copy of it.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _dumps: Any = serialize.dumps
 
 OPTIONS: dict[str, Any] = numba_public.OPTIONS | {"_nrt": False}
 BETWEEN_COLLECTIONS = 50_000  # new objects
-WORTH_CACHING = 0.05  # seconds of compiling; loading a function takes a few milliseconds
+WORTH_CACHING = 0.2  # seconds of compiling, callees included; to write a function takes about 0.03, to load it 0.01
 
 
 def callee_options() -> dict[str, Any]:
@@ -159,12 +160,12 @@ class CalleeCompiler(compiler.Compiler):
         # Numba would compile it again for every combination of its callers' options.
         key = func, tuple(state.args), state.return_type, state.flags.forceinline
         if key not in compiled_callees:
-            result = self._compile(func) if _nesting else self._load_or_compile(func)
+            result = self._load_or_compile(func)
             compiled_callees[key] = result._replace(metadata=None)  # of one compilation, which numba would write twice
         return compiled_callees[key]
 
     def _load_or_compile(self, func: Any) -> Any:
-        """What a whole program calls directly, as the methods of a policy, is cached with all that it calls."""
+        """Load a callee with all that it calls itself, or compile it: other policies and processes call it too."""
         state = self.state
         cache = LinkingCache(func, f"linked, {state.flags.forceinline}")
         result = cache.load_overload(state.args, state.targetctx)
@@ -181,15 +182,10 @@ class CalleeCompiler(compiler.Compiler):
         state.library = _CalleeLibrary(state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
         # No wrappers: neither Python nor C will call it.
         state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
-        _nesting.append(func)
-        try:
-            return super().compile_extra(func)  # type: ignore[no-untyped-call]
-        finally:
-            _nesting.pop()
+        return super().compile_extra(func)  # type: ignore[no-untyped-call]
 
 
 compiled_callees: dict[Any, Any] = {}  # numba keeps them for the life of the process too
-_nesting: list[Any] = []  # callees that are being compiled, each for the one before; numba has a lock
 _PROCESS = secrets.token_hex(8)
 
 
