@@ -30,11 +30,16 @@ class DatabaseClock(BelievedClock):
         self._is_set = False
 
     def follow(self, now: int, asked: int, answered: int) -> None:
-        """The database said what time it is, between two readings of the clock that nobody can set."""
-        self._ahead = now - (asked + answered) // 2
-        if not self._is_set:
+        """The database said what time it is, between two readings of the clock that nobody can set.
+
+        The time that is known changes no further than it must to agree: an answer that came late, to a server that was
+        stopped or over a slow connection, says little about the time.
+        """
+        if self._is_set:
+            self._ahead = min(max(self._ahead, now - answered), now - asked)
+        else:
             self._is_set = True
-            self._seen = self._offset = self._ahead
+            self._seen = self._offset = self._ahead = now - (asked + answered) // 2
 
     def begin(self, last_event: int) -> None:
         """Whatever the last event."""
