@@ -441,3 +441,42 @@ def test_nothing_is_refused_for_what_is_not_committed_or_never_will_be(full: boo
                 assert again == expected
 
     run(play())
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_request_beside_one_whose_commit_failed_gets_no_list_that_is_lost(tmp_path: Path, others: int) -> None:
+    """It has looked for the list in the store while the other one made it; the number may be another list's by then."""
+
+    async def test() -> None:
+        clock = Clock()
+        async with at_work(tmp_path / "db", clock) as service, held(service) as disk:
+            await front(service)
+            await shown(service)
+            store = service.transactions.store
+            read_now, waiting, may_read = store.read, asyncio.Event(), asyncio.Event()
+
+            async def read_later(work: Callable[[Any], Any]) -> Any:
+                store.read = read_now  # type: ignore[method-assign]
+                found = await read_now(work)
+                waiting.set()
+                await may_read.wait()
+                return found
+
+            store.read = read_later  # type: ignore[method-assign]
+            second = asyncio.create_task(shown(service, request_id="q"))
+            await waiting.wait()
+            disk.full = True
+            with pytest.raises(StoreUnavailable):
+                await shown(service, request_id="q")
+            disk.full = False
+            clock.pass_(1.0)
+            for _ in range(others):
+                await shown(service)
+            may_read.set()
+            with pytest.raises(StoreUnavailable, match="loaded again"):
+                await second
+            again = await shown(service, request_id="q")
+            assert await shown(service, request_id="q") == again
+            assert (await told(service, again, 1, final=True)).counted
+
+    run(test())

@@ -193,6 +193,7 @@ class Lists:
                 f"Another list was asked for with the request id {request.request_id!r}; use a new one.", "/request_id"
             )
         event = (await state.load_lists([made])).get(made.seq)
+        self._transactions.check_current(state)  # else the list may never have been committed
         if event is None:
             raise Conflict(
                 f"The list of this request cannot be read: {made.damage} Use a new request id.", "/request_id"

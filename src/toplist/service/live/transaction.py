@@ -33,6 +33,7 @@ from toplist.service.store.protocol import (
 )
 
 PAUSE_AFTER_FAILURE = 200  # milliseconds before the next attempt
+LOADED_AGAIN = "A commit or a change failed a moment ago, and the state is loaded again from the store."
 SNAPSHOT_BYTES = 4 << 20  # of snapshots in one commit when the service stops
 
 OpenStore = Callable[[Any], Store]  # of a file or an address
@@ -201,10 +202,7 @@ class Transactions:
             if self._state is not None:
                 return self._state
             if self.clock.waiting() < self._retry_at or self.commits.pending:
-                raise StoreUnavailable(
-                    "A commit or a change failed a moment ago, and the state is loaded again from the store.",
-                    PAUSE_AFTER_FAILURE / 1000,
-                )
+                raise StoreUnavailable(LOADED_AGAIN, PAUSE_AFTER_FAILURE / 1000)
             if self._reload is None:
                 self._reload = asyncio.create_task(self._load())
                 self._reload.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -230,6 +228,11 @@ class Transactions:
     def is_current(self, state: LiveState) -> bool:
         """Whether a state from before an await is still the current one."""
         return state is self._state and not self._stopping
+
+    def check_current(self, state: LiveState) -> None:
+        """Refuse to go on with a state from before an await if it was dropped: it may have what was never committed."""
+        if not self.is_current(state):
+            raise StoreUnavailable(LOADED_AGAIN, PAUSE_AFTER_FAILURE / 1000)
 
     def change(self) -> StateChange:
         """Context in which the current state is changed, without an await.
