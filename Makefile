@@ -45,8 +45,9 @@ coverage: $(VENV)/ready  ## fits of click models to thousands of simulated logs:
 evaluation-coverage: $(VENV)/ready  ## offline evaluation of thousands of simulated logs: coverage of intervals, and biases (about ten minutes)
 	$(BIN)/python -m tests.evaluation.interval_coverage
 
-promises: $(VENV)/ready  ## long tests of the service's guarantees; each prints its figure (about 35 minutes)
+promises: $(VENV)/ready  ## long tests of the service's guarantees; each prints its figure, then faults are planted (about an hour)
 	$(BIN)/python -m tests.service.promises
+	$(BIN)/python -m tests.service.promises --planted
 
 soak: $(VENV)/ready  ## the service under attack, with honest traffic at 300 lists a second; prints the figures (about 35 minutes)
 	$(BIN)/python -m tests.service.soak --minutes 30

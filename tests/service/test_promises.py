@@ -102,13 +102,14 @@ HISTORIES: dict[str, list[Call]] = {
         reported(0.0, 1, final=True, counted=True),
         reported(1.1, 1, 2, final=False, counted=True),
     ],
+    "within the window of its list": [shown(0.0, "one", "x"), reported(2.0, 1, final=False, counted=False)],
 }
 
 
 @pytest.mark.parametrize("found", HISTORIES)
 def test_a_history_that_no_sequence_explains_is_noticed(found: str) -> None:
     with pytest.raises(Broken, match=found):
-        History(HISTORIES[found]).check()
+        History(HISTORIES[found], window=10.0).check()
 
 
 def test_a_history_of_requests_at_the_same_time_passes() -> None:
@@ -116,7 +117,25 @@ def test_a_history_of_requests_at_the_same_time_passes() -> None:
         put(0.0, "x"), shown(0.5, "one", "x"), removed(2.0, "x"), shown(2.9, "two", "x"), shown(3.1, "three", "y"),
         reported(4.0, 1, final=True, counted=True), reported(4.5, 2, final=True, counted=True),
         reported(6.0, 1, final=True, counted=True), reported(7.1, 2, 3, final=True, counted=False),
-    ]).check()  # fmt: skip
+    ], window=10.0).check()  # fmt: skip
+
+
+def test_a_request_without_an_answer_may_take_effect_later() -> None:
+    History([put(0.0, "x")._replace(tries=2), removed(2.0, "x"), shown(9.0, "one", "x")]).check()
+
+
+def test_a_history_of_many_requests_is_checked_in_one_pass() -> None:
+    """As many as of the long forms: with a second loop over all requests this would take hours."""
+    calls: list[Call] = []
+    for number in range(20_000):
+        begun, impression = number / 10, f"impression-{number}"
+        calls += [put(begun, f"guest-{number}"), shown(begun + 1.1, impression, f"guest-{number}", "x")]
+        report = reported(begun + 2.2, 1, final=True, counted=True)
+        calls += [report._replace(path=f"/v1/impressions/{impression}/clicks"), removed(begun + 3.3, f"guest-{number}")]
+    History(calls, window=10.0).check()
+    calls.append(shown(3000.0, "late", "guest-7"))
+    with pytest.raises(Broken, match="guest-7 of a is on a list that was asked for after its removal"):
+        History(calls, window=10.0).check()
 
 
 def test_another_regret_is_noticed() -> None:

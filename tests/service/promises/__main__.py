@@ -15,20 +15,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.service.promises",
         description="Does toplist serve keep its promises?",
-        epilog="promises:\n" + "\n".join(f"  {name:<12}{promise.says}" for name, promise in PROMISES.items()),
+        epilog="promises:\n" + "\n".join(f"  {name:<18}{promise.says}" for name, promise in PROMISES.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="a promise; all where none is named")
     parser.add_argument("--short", action="store_true", help="the short form, as the tests run it")
+    parser.add_argument("--planted", action="store_true", help="plant the faults that the checks must notice")
     options = parser.parse_args(arguments)
     unknown = set(options.names) - set(PROMISES)
     if unknown:
         parser.error(f"there is no promise {', '.join(sorted(unknown))}; there are {', '.join(PROMISES)}")
     broken = 0
     for name in options.names or PROMISES:
+        promise = PROMISES[name]
+        if options.planted and not promise.fault:
+            continue
         begun = time.monotonic()
         try:
-            told, word = PROMISES[name].kept(options.short), "kept"
+            if options.planted:
+                told, word = promise.noticed(), f"{promise.fault} noticed"
+            else:
+                told, word = promise.kept(options.short), "kept"
         except Broken as problem:
             told, word = str(problem), "BROKEN"
             broken += 1

@@ -20,26 +20,28 @@ ACTIVATION = "/v1/impressions/{impression}/activation"
 class Caller:
     """One connection after the other to servers that may vanish at any moment, and come back.
 
-    Of several servers the next one is asked when one does not answer or says 503, as a load balancer would do.
+    Of several servers the next one is asked when one does not answer, not within `timeout` seconds, or says 503, as a
+    load balancer would do.
     """
 
-    def __init__(self, *ports: int, patience: float = PATIENCE) -> None:
-        self._ports, self._patience = ports, patience
+    def __init__(self, *ports: int, patience: float = PATIENCE, timeout: float | None = None) -> None:
+        self._ports, self._patience, self._timeout = ports, patience, timeout or patience
         self._next = 0
         self._line: Line | None = None
         self.unanswered = 0  # requests that were sent without an answer, and then sent again
         self.unavailable = 0  # answers that said 503, after which the request was sent again
+        self.tries = 0  # of the last request
 
     async def once(self, method: str, path: str, body: Any = None) -> Answer:
         """Ask once; ConnectionError where no answer comes, also from a server that takes the request and is silent."""
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(self._timeout):
                 return await self._once(method, path, b"" if body is None else json.dumps(body).encode())
         except TimeoutError:
             self.close()
             self._next += 1
             self.unanswered += 1
-            raise ConnectionError(f"no answer in {self._patience:.0f} s") from None
+            raise ConnectionError(f"no answer in {self._timeout:.0f} s") from None
 
     async def _once(self, method: str, path: str, body: bytes) -> Answer:
         if self._line is None:
@@ -59,8 +61,9 @@ class Caller:
     async def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         """Ask until there is an answer, and a good one."""
         until = asyncio.get_running_loop().time() + self._patience
-        answer = None
+        answer, self.tries = None, 0
         while asyncio.get_running_loop().time() < until:
+            self.tries += 1
             try:
                 answer = await self.once(method, path, body)
             except ConnectionError:
@@ -76,7 +79,8 @@ class Caller:
                 self._next += 1
             await asyncio.sleep(0.05)
         if answer is None or answer.status >= 400:
-            raise Broken(f"{method} {path} {body} did not resolve on retry: {answer}")
+            last = "no answer" if answer is None else f"{answer.status} {answer.body[:300].decode(errors='replace')}"
+            raise Broken(f"{method} {path} {body} did not resolve on retry: {last}")
         told: dict[str, Any] = json.loads(answer.body)
         return told
 

@@ -22,6 +22,11 @@ from . import (
     stateful,
     takeovers,
 )
+from .altered import NOBODY_FENCES, OWN_CLOCK, REPLY_FIRST, SAME_EPOCH
+from .broken import Broken
+from .proxy import LATE
+
+FAULTY_EPISODES = 12  # of a check with a planted fault
 
 
 class Promise(NamedTuple):
@@ -32,11 +37,25 @@ class Promise(NamedTuple):
     long: Mapping[str, Any]
     short: Mapping[str, Any]
     tested: bool = False  # whether another test is its short form already
+    fault: str = ""  # which the check must notice where it is planted
+    faulty: Mapping[str, Any] = {}  # what brings it out
 
     def kept(self, short: bool) -> str:
         """Put it to the test, in a folder of its own; what was found."""
+        return self._run(self.short if short else self.long)
+
+    def noticed(self) -> str:
+        """Plant its fault; what the check says of it. Raises `Broken` if it says nothing."""
+        try:
+            few = {"episodes": FAULTY_EPISODES, "fault": self.fault, "closed": 20.0}
+            told = self._run({**self.long, **few, **self.faulty})
+        except Broken as problem:
+            return str(problem)
+        raise Broken(f"{self.fault} was not noticed: {told}")
+
+    def _run(self, sizes: Mapping[str, Any]) -> str:
         with tempfile.TemporaryDirectory(prefix="toplist-promise-", ignore_cleanup_errors=True) as folder:
-            return self.check(Path(folder), **(self.short if short else self.long))
+            return self.check(Path(folder), **sizes)
 
 
 PROMISES: dict[str, Promise] = {
@@ -91,6 +110,28 @@ PROMISES: dict[str, Promise] = {
     ),
     "cluster": Promise(
         "11. several servers at once, killed, stopped, restarted and cut off, lose nothing and learn nothing twice",
-        cluster.check, {"episodes": 200}, {"episodes": 5, "last": 0.3},
+        cluster.check, {"episodes": 20}, {"episodes": 5, "last": 0.3},
+    ),
+    "cluster_kills": Promise(
+        "11.1 kill -9 of random servers",
+        cluster.check, {"episodes": 200, "kinds": ("kill",), "pause": 1.5}, {}, tested=True, fault=REPLY_FIRST,
+    ),
+    "cluster_stops": Promise(
+        "11.2 owners that are stopped for longer than their lease",
+        cluster.check, {"episodes": 100, "kinds": ("stop",)}, {}, tested=True, fault=NOBODY_FENCES,
+    ),
+    "cluster_cuts": Promise(
+        "11.3 connections that are cut, slow, or work in one direction only",
+        cluster.check, {"episodes": 100, "kinds": ("cut",)}, {}, tested=True, fault=SAME_EPOCH,
+        faulty={"troubles": (LATE,)},  # a commit that is on its way while its owner takes another epoch
+    ),
+    "cluster_crashes": Promise(
+        "11.4 the database is killed",
+        cluster.check, {"episodes": 50, "kinds": ("crash",), "pause": 1.0}, {}, tested=True, fault=REPLY_FIRST,
+    ),
+    "cluster_restarts": Promise(
+        "11.5 rolling restarts of all servers",
+        cluster.check, {"episodes": 20, "kinds": ("restart",)}, {}, tested=True, fault=OWN_CLOCK,
+        faulty={"episodes": 3},
     ),
 }  # fmt: skip

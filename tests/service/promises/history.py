@@ -16,6 +16,8 @@ from benchmarks.server import Broken
 
 from .callers import Caller
 
+CERTAIN = 0.6  # of a window, in which a report surely counts: the clock of a database is known to some extent only
+
 
 class Call(NamedTuple):
     """A request, and what was answered in the end."""
@@ -26,6 +28,7 @@ class Call(NamedTuple):
     path: str
     body: Any
     answer: dict[str, Any]
+    tries: int = 1  # the first ones may have been lost, or take effect at any time later
 
 
 @dataclass
@@ -33,13 +36,27 @@ class History:
     """What callers asked for, and what they were told."""
 
     calls: list[Call] = field(default_factory=list)
+    window: float = 0.0  # seconds in which clicks on a list count
 
     def check(self) -> None:
         """Raise `Broken` unless the answers fit together."""
         lists = [call for call in self.calls if call.path.endswith("/lists")]
         self._check_lists(lists)
         self._check_items(lists)
-        self._check_reports()
+        reports: dict[str, list[Call]] = defaultdict(list)
+        for call in self.calls:
+            if call.path.endswith("/clicks"):
+                reports[call.path].append(call)
+        self._check_reports(reports)
+        self._check_windows(lists, reports)
+
+    def until_all_answer(self, moment: float) -> float:
+        """Seconds from a moment until a list of every ranking was answered."""
+        first: dict[str, float] = {}
+        for call in self.calls:
+            if call.path.endswith("/lists") and call.ended > moment:
+                first[call.path] = min(first.get(call.path, inf), call.ended)
+        return max(first.values(), default=moment) - moment
 
     def _check_lists(self, lists: list[Call]) -> None:
         made: dict[str, tuple[str, Any]] = {}
@@ -58,14 +75,20 @@ class History:
             raise Broken("two requests without an id got the same list")
 
     def _check_items(self, lists: list[Call]) -> None:
-        """An item is on no list that began after its removal was acknowledged, nor on one that ended before it came."""
+        """An item is on no list that began after its removal was acknowledged, nor on one that ended before it came.
+
+        Where it was put several times, because no answer came, it may come again after its removal.
+        """
         put: dict[tuple[str, str], float] = defaultdict(lambda: inf)  # first moment at which it may be there
         removed: dict[tuple[str, str], float] = defaultdict(lambda: inf)
+        comes_again: set[tuple[str, str]] = set()
         for call in self.calls:
             ranking, _, rest = call.path.removeprefix("/v1/rankings/").partition("/")
             if rest == "items":
                 for item in call.body["items"]:
                     put[ranking, item["id"]] = min(put[ranking, item["id"]], call.begun)
+                    if call.tries > 1:
+                        comes_again.add((ranking, item["id"]))
             elif rest == "items/remove":
                 for id in call.body["ids"]:
                     removed[ranking, id] = min(removed[ranking, id], call.ended)
@@ -75,7 +98,7 @@ class History:
             if call.answer["impression"] in again:
                 continue  # an older list, told again
             for item in call.answer["items"]:
-                if call.begun > removed[ranking, item]:
+                if call.begun > removed[ranking, item] and (ranking, item) not in comes_again:
                     raise Broken(f"{item} of {ranking} is on a list that was asked for after its removal")
                 if (ranking, item) in put and call.ended < put[ranking, item]:
                     raise Broken(f"{item} of {ranking} is on a list before it was put")
@@ -85,12 +108,8 @@ class History:
         counts = Counter(call.answer["impression"] for call in lists)
         return {impression for impression, count in counts.items() if count > 1}
 
-    def _check_reports(self) -> None:
+    def _check_reports(self, reports: dict[str, list[Call]]) -> None:
         """Once a final report counted, no later one with clicks that nobody had reported does."""
-        reports: dict[str, list[Call]] = defaultdict(list)
-        for call in self.calls:
-            if call.path.endswith("/clicks"):
-                reports[call.path].append(call)
         for path, calls in reports.items():
             closed = [call for call in calls if call.body.get("final") and call.answer["counted"]]
             for first in closed:
@@ -99,6 +118,20 @@ class History:
                     is_more = not set(map(str, later.body["clicks"])) <= known
                     if later.begun > first.ended and later.answer["counted"] and is_more:
                         raise Broken(f"{path} counted {later.body} after the final report {first.body}")
+
+    def _check_windows(self, lists: list[Call], reports: dict[str, list[Call]]) -> None:
+        """A report counts if it is answered well within the window of its list, and no final one came before it."""
+        asked: dict[str, float] = {}  # when a list was asked for
+        for call in lists:
+            impression = call.answer["impression"]
+            asked[impression] = min(asked.get(impression, inf), call.begun)
+        for path, calls in reports.items():
+            until = asked.get(path.split("/")[-2], -inf) + CERTAIN * self.window
+            finals = [call for call in calls if call.body.get("final")]
+            for call in calls:
+                is_closed = any(final is not call and final.begun < call.ended for final in finals)
+                if call.ended < until and not is_closed and not call.answer["counted"]:
+                    raise Broken(f"{path} {call.body} did not count within the window of its list")
 
 
 class Recorder(Caller):
@@ -114,6 +147,6 @@ class Recorder(Caller):
         now = asyncio.get_running_loop().time
         begun = now()
         answer = await super().ask(method, path, body)
-        self._history.calls.append(Call(begun, now(), method, path, body or {}, answer))
+        self._history.calls.append(Call(begun, now(), method, path, body or {}, answer, self.tries))
         self.longest = max(self.longest, now() - begun)
         return answer

@@ -7,21 +7,25 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-OPEN, CUT, SLOW, DEAF, MUTE = "open", "cut", "slow", "deaf", "mute"
+OPEN, CUT, SLOW, DEAF, MUTE, LATE = "open", "cut", "slow", "deaf", "mute", "late"
+TROUBLES = (CUT, SLOW, DEAF, MUTE, LATE)
 SLOW_SECONDS = 2.0
+LATE_SECONDS = 0.5
 
 
 class Proxy:
     """Forwards bytes of all connections; `mode` may change at any time.
 
     cut: connections are ended and new ones refused; slow: all bytes come two seconds later; deaf and mute: what the
-    far end says, or what the near end says, never arrives.
+    far end says, or what the near end says, never arrives; late: the near end loses each connection that it has now as
+    soon as it says something there, which arrives all the same, half a second later; new connections work.
     """
 
     def __init__(self, connect: Callable[[], Awaitable[Streams]]) -> None:
         self._connect = connect
         self._mode = OPEN
         self._open: set[asyncio.StreamWriter] = set()
+        self._late: set[asyncio.StreamWriter] = set()  # near ends whose next words come late
         self._tasks: set[asyncio.Task[None]] = set()
         self._server: asyncio.Server | None = None
 
@@ -32,6 +36,9 @@ class Proxy:
 
     @mode.setter
     def mode(self, mode: str) -> None:
+        if mode == LATE:
+            self._late |= self._open
+            return
         self._mode = mode
         if mode == CUT:
             self._hang_up()
@@ -57,6 +64,10 @@ class Proxy:
             writer.transport.abort()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.CancelledError):  # at the end of all
+            await self._connect_both(reader, writer)
+
+    async def _connect_both(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._mode == CUT:
             writer.transport.abort()
             return
@@ -66,25 +77,41 @@ class Proxy:
             writer.transport.abort()
             return
         self._open |= {writer, far_writer}
-        tasks = [
-            asyncio.create_task(self._pump(reader, far_writer, MUTE)),
-            asyncio.create_task(self._pump(far_reader, writer, DEAF)),
-        ]
-        self._tasks.update(tasks)
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        outward = asyncio.create_task(self._pump_outward(reader, writer, far_writer))
+        inward = asyncio.create_task(self._pump(far_reader, writer, DEAF))
+        self._tasks |= {outward, inward}
+        await asyncio.wait([outward, inward], return_when=asyncio.FIRST_COMPLETED)
         self._open -= {writer, far_writer}
-        for end in (writer, far_writer):
-            end.transport.abort()
-        for task in tasks:
+        writer.transport.abort()
+        if writer in self._late:  # what was said is still on its way
+            await asyncio.wait([outward], timeout=2 * LATE_SECONDS)
+        self._late -= {writer, far_writer}
+        far_writer.transport.abort()
+        for task in (outward, inward):
             task.cancel()
             self._tasks.discard(task)
+
+    async def _pump_outward(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, far_writer: asyncio.StreamWriter
+    ) -> None:
+        with suppress(OSError):
+            while data := await reader.read(1 << 16):
+                if writer in self._late:
+                    writer.transport.abort()
+                    await asyncio.sleep(LATE_SECONDS)
+                    far_writer.write(data)
+                    await asyncio.sleep(LATE_SECONDS / 2)  # to be read and answered
+                    return
+                await self._forward(data, far_writer, MUTE)
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silenced: str) -> None:
         with suppress(OSError):
             while data := await reader.read(1 << 16):
-                if self._mode == SLOW:
-                    await asyncio.sleep(SLOW_SECONDS)
-                if self._mode == silenced:
-                    continue
-                writer.write(data)
-                await writer.drain()
+                await self._forward(data, writer, silenced)
+
+    async def _forward(self, data: bytes, writer: asyncio.StreamWriter, silenced: str) -> None:
+        if self._mode == SLOW:
+            await asyncio.sleep(SLOW_SECONDS)
+        if self._mode != silenced:
+            writer.write(data)
+            await writer.drain()

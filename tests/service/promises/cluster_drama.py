@@ -1,0 +1,83 @@
+"""What happens to servers, their connections and their database."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import signal
+from collections import Counter
+from collections.abc import Awaitable, Callable
+
+from benchmarks.server import Server
+
+from .cluster_servers import LEASE, SERVERS, Cluster
+from .proxy import CUT, LATE, OPEN
+
+KINDS = ("kill", "stop", "restart", "crash", "cut")
+
+
+class Drama:
+    """Episodes, of the given kinds in turn, and troubles of connections at random."""
+
+    def __init__(
+        self, cluster: Cluster, chance: random.Random, kinds: tuple[str, ...], troubles: tuple[str, ...]
+    ) -> None:
+        self._cluster, self._chance, self._kinds, self._troubles = cluster, chance, kinds, troubles
+        self.seen: Counter[str] = Counter()
+        self.details: Counter[str] = Counter()
+        self.database_back: list[float] = []  # when the database took connections again, on the clock of the loop
+        self._episodes: dict[str, Callable[[Server], Awaitable[None]]] = {
+            "kill": self._kill, "stop": self._stop, "restart": self._restart, "crash": self._crash, "cut": self._cut,
+        }  # fmt: skip
+
+    async def episode(self) -> str:
+        """One of the things that happen; its name."""
+        kind = self._kinds[self.seen.total() % len(self._kinds)]
+        self.seen[kind] += 1
+        await self._episodes[kind](self._chance.choice(self._cluster.servers))
+        return kind
+
+    async def _kill(self, server: Server) -> None:
+        server.running.kill()
+        await asyncio.to_thread(server.running.wait)
+        server.launch()
+
+    async def _stop(self, server: Server) -> None:
+        """For longer than its lease: others take its partitions, and what it was writing is fenced."""
+        await asyncio.to_thread(server.wait_until_ready)
+        server.running.send_signal(signal.SIGSTOP)
+        await asyncio.sleep(LEASE * self._chance.uniform(1.1, 1.6))
+        server.running.send_signal(signal.SIGCONT)
+
+    async def _restart(self, _: Server) -> None:
+        """All servers in turn and in order, each when the one before is ready."""
+        for number in range(SERVERS):
+            server = self._cluster.servers[number]
+            await asyncio.to_thread(server.wait_until_ready)
+            await asyncio.to_thread(server.end)
+            server.launch()
+        for server in self._cluster.servers:
+            await asyncio.to_thread(server.wait_until_ready)
+
+    async def _crash(self, _: Server) -> None:
+        """The database ends at once, with all its connections, and starts again."""
+        database = self._cluster.database
+        how = self._chance.choice([signal.SIGQUIT, signal.SIGKILL])
+        self.details["immediate shutdown of the database" if how == signal.SIGQUIT else "kill -9 of the database"] += 1
+        await asyncio.to_thread(database.stop, how)
+        await asyncio.sleep(self._chance.uniform(0.0, 0.5))
+        await asyncio.to_thread(database.start)
+        self.database_back.append(asyncio.get_running_loop().time())
+
+    async def _cut(self, server: Server) -> None:
+        """A connection is cut, slowed down, or works in one direction only."""
+        number = self._cluster.servers.index(server)
+        is_database = self._chance.random() < 0.5
+        proxy = (self._cluster.to_database if is_database else self._cluster.to_others)[number]
+        trouble = self._chance.choice(self._troubles)
+        self.details[f"{trouble} {'database' if is_database else 'servers'}"] += 1
+        proxy.mode = trouble
+        await asyncio.sleep(LEASE * self._chance.uniform(0.5, 1.6))
+        if trouble != LATE:
+            proxy.mode = CUT  # what was lost on the way does not come later
+            proxy.mode = OPEN
