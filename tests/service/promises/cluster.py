@@ -27,7 +27,7 @@ from .cluster_servers import PARTITIONS, SERVERS, Cluster
 from .history import History
 from .journal import Journal, Log, audit
 from .proxy import TROUBLES
-from .takeovers import end_in_order
+from .takeovers import PATIENCE, end_in_order
 
 WINDOW = 5.0  # seconds
 CLOSED = 60.0  # seconds after which all windows must be closed
@@ -122,7 +122,14 @@ def _export(cluster: Cluster, export: Path) -> None:
     """Write all events to a file, as servers that were asked say them."""
     with export.open("wb") as file:
         for number in range(RANKINGS):
-            file.write(cluster.servers[number % SERVERS].ask_raw("GET", f"/v1/rankings/ranking-{number}/events")[1])
+            path, until = f"/v1/rankings/ranking-{number}/events", time.monotonic() + PATIENCE
+            status, events = cluster.servers[number % SERVERS].ask_raw("GET", path)
+            while status == 503 and time.monotonic() < until:  # it moves
+                time.sleep(0.1)
+                status, events = cluster.servers[number % SERVERS].ask_raw("GET", path)
+            if status != 200:
+                raise Broken(f"GET {path} was answered with {status}: {events[:300].decode(errors='replace')}")
+            file.write(events)
 
 
 def _wait_until_closed(address: str, patience: float) -> None:
