@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from running import Clock, at_work, check, events, front, items, read, run, shown, told
+from test_slow_reads import GatedStore, gated
 
 from toplist.service.errors import Refused, StoreUnavailable
 from toplist.service.live import make_list
@@ -117,6 +118,73 @@ def test_a_list_of_a_slow_commit_is_answered_from_memory_and_then_dropped(
             assert lists[0] == kept.impression
             assert states == ["open", "dropped", "open"]  # the last one is that of `until_recorded`
             assert service.transactions.unshown == []
+
+    run(work())
+    assert check(tmp_path / "db") == []
+
+
+@pytest.mark.parametrize("when", ["before it is dropped", "while it is dropped", "after it was dropped"])
+def test_a_request_of_a_slow_commit_gets_a_list_that_counts_when_it_is_tried_again(
+    when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (group_commit, make_list):
+        monkeypatch.setattr(module, "SLOW_SECONDS", SLOW)
+
+    async def work() -> None:
+        clock = Clock()
+        async with at_work(tmp_path / "db", clock, open_store=GatedStore) as service:
+            await front(service, when_unavailable="serve")
+            await shown(service)
+            disk = Disk(service)
+            disk.go.clear()
+            try:
+                assert (await shown(service, request_id="q")).recorded is False
+            finally:
+                disk.go.set()
+            await until_recorded(service, clock)
+            assert len(service.transactions.unshown) == 1
+            if when == "before it is dropped":
+                made = await shown(service, request_id="q")
+                await service.impressions.close_all_due()
+            elif when == "while it is dropped":
+                gate = gated(service).hold()  # reads the list
+                again = asyncio.create_task(shown(service, request_id="q"))
+                await gated(service).reached.wait()
+                await service.impressions.close_all_due()
+                gate.set()
+                made = await again
+            else:
+                await service.impressions.close_all_due()
+                made = await shown(service, request_id="q")
+            assert service.transactions.unshown == []
+            assert await shown(service, request_id="q") == made
+            assert (await told(service, made, 1, final=True)).counted
+            assert check(tmp_path / "db", await service.beliefs()) == []
+
+    run(work())
+    assert check(tmp_path / "db") == []
+
+
+def test_lists_that_come_while_unshown_ones_are_dropped_are_dropped_too(tmp_path: Path) -> None:
+    async def work() -> None:
+        async with at_work(tmp_path / "db", open_store=SQLiteStore) as service:
+            await front(service)
+            first, second = [parse_id((await shown(service)).impression) or b"" for _ in range(2)]
+            unshown = service.transactions.unshown
+            unshown.append(first)
+            disk = Disk(service)
+            disk.go.clear()
+            try:
+                dropping = asyncio.create_task(service.impressions.close_all_due())
+                while not service.transactions.commits.pending:
+                    await asyncio.sleep(0)
+                unshown.append(second)
+            finally:
+                disk.go.set()
+            await dropping
+            rows = await read(service, lambda reader: [reader.impression(id) for id in (first, second)])
+            assert [STATE_NAMES[row.state] for row in rows if row is not None] == ["dropped", "dropped"]
+            assert unshown == []
 
     run(work())
     assert check(tmp_path / "db") == []

@@ -110,17 +110,20 @@ class Impressions:
     async def _drop_unshown(self, ids: list[bytes]) -> None:
         """Drop impressions whose callers got a list from memory instead, if they were recorded after all."""
         while ids:
+            id = ids[-1]  # others may come, and this one may be shown after all
             state = await self._transactions.state()
-            one = await state.load_impression(ids[-1])
+            one = await state.load_impression(id)
             if one is not None and one.is_open and one.damage is None and not state.is_deleted(one):
                 lists = await state.load_lists([one]) if needs_list(state, one) else {}
                 is_complete = one.seq in lists or not needs_list(state, one)
-                if not is_complete or not state.has(one) or not self._transactions.is_current(state):
+                is_ready = is_complete and state.has(one) and self._transactions.is_current(state)
+                if not is_ready or id not in ids:
                     continue
                 with self._transactions.change():
                     rows = drop_rows(state, one, lists, self._transactions.clock())
                 await self._transactions.commit(rows)
-            ids.pop()
+            if id in ids:
+                ids.remove(id)
 
     async def close_due(self, now: int | None = None) -> int:
         """Close impressions whose click window is over, a hundred at most; returns their number."""

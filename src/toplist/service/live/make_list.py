@@ -34,7 +34,7 @@ from toplist.service.log.events import NO_PLACEMENT, SHADOW, ListEvent, ListOutc
 from toplist.service.log.impression_id import ImpressionIds, id_text
 from toplist.service.log.settings import LearnerSettings
 from toplist.service.store.group_commit import SLOW_SECONDS
-from toplist.service.store.protocol import DEFERRED, LIST, OPEN, EventRow, ImpressionRow, RequestRow, Row
+from toplist.service.store.protocol import DEFERRED, DROPPED, LIST, OPEN, EventRow, ImpressionRow, RequestRow, Row
 from toplist.service.wire import ListReply, ListRequest
 
 SMALL_RECORD = 4096  # bytes of a record that is kept in memory; larger ones are read from the log again
@@ -108,8 +108,12 @@ class Lists:
                     known = await state.load_request(ranking.id, request.request_id)
                     remembered = state.requests.get((ranking.id, request.request_id))
                     made = None if known is None else await state.load_impression(known.impression)
-                    if known is not None and made is not None and not state.is_deleted(made):
-                        return await self._repeat(state, made, known, name, request)
+                    if not self._transactions.is_current(state):
+                        continue  # what it knows may never have been committed
+                    if known is not None and made is not None and _stands(state, made, known, request):
+                        if (again := await self._repeat(state, made, known, name, request)) is not None:
+                            return again
+                        continue
                 if not ranking.items:
                     raise Conflict(f"The ranking {name!r} has no items yet; put some.")
                 known_learner = state.learners.find(ranking, request.segment)
@@ -186,8 +190,8 @@ class Lists:
 
     async def _repeat(
         self, state: LiveState, made: ImpressionState, known: RememberedRequest, name: str, request: ListRequest
-    ) -> ListReply:
-        """Give the list again that was made for the same request."""
+    ) -> ListReply | None:
+        """Give the list again that was made for the same request; None if it no longer stands."""
         if known.digest != request_digest(request):
             raise Conflict(
                 f"Another list was asked for with the request id {request.request_id!r}; use a new one.", "/request_id"
@@ -199,6 +203,10 @@ class Lists:
                 f"The list of this request cannot be read: {made.damage} Use a new request id.", "/request_id"
             )
         await self._transactions.settle()  # the list may not be committed yet
+        if not _stands(state, made, known, request):
+            return None
+        if made.id in self._transactions.unshown:  # it is shown now
+            self._transactions.unshown.remove(made.id)
         return list_reply(made, event, name, request)
 
     def _make(
@@ -265,6 +273,15 @@ class Lists:
             rows.append(RequestRow(ranking.id, request.request_id, known.digest, id, now))
         rows += state.learners.evict()
         return made, event, rows
+
+
+def _stands(state: LiveState, made: ImpressionState, known: RememberedRequest, request: ListRequest) -> bool:
+    """Whether the list of a request id is given again: not if its segment was deleted, or its caller got another.
+
+    That one came from memory, during a slow commit, and the recorded one was dropped: reports of it would not count.
+    """
+    is_unshown = made.state == DROPPED and not request.deferred and known.digest == request_digest(request)
+    return not is_unshown and not state.is_deleted(made)
 
 
 def _cannot_serve_yet(ranking: LiveRanking, problem: InvalidInput) -> Conflict:
