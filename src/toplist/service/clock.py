@@ -40,8 +40,9 @@ class Clock(Protocol):
         """Whether the time of the last call may close windows and delete events."""
         ...
 
-    def take_shift(self) -> int:
-        """Milliseconds by which the time changed when it was last believed again; 0 when called again."""
+    @property
+    def shift(self) -> int:
+        """Milliseconds by which the time changed since the start when it was believed again, all in all."""
         ...
 
 
@@ -91,9 +92,10 @@ class BelievedClock:
             self._doubt(boot, f"The clock was set by {moved / 1e9:+.1f} s")
         elif self._steady_since is not None and boot - self._steady_since >= STEADY:
             self._steady_since = None
-            self._shift += (offset - self._offset) // MILLISECOND
+            shift = (offset - self._offset) // MILLISECOND
+            self._shift += shift
             self._offset = offset
-            logger.warning("The clock is believed again; the time changes by %+.1f s.", self._shift / 1000)
+            logger.warning("The clock is believed again; the time changes by %+.1f s.", shift / 1000)
 
     def _doubt(self, boot: int, what: str) -> None:
         self._steady_since = boot
@@ -117,10 +119,10 @@ class BelievedClock:
         """Whether the wall clock was believed when it was last read."""
         return self._steady_since is None
 
-    def take_shift(self) -> int:
-        """Milliseconds by which the time changed when it was last believed again."""
-        shift, self._shift = self._shift, 0
-        return shift
+    @property
+    def shift(self) -> int:
+        """Milliseconds by which the time changed since the start when it was believed again, all in all."""
+        return self._shift
 
 
 class GivenClock:
@@ -145,8 +147,9 @@ class GivenClock:
         """Always."""
         return True
 
-    def take_shift(self) -> int:
-        """Never."""
+    @property
+    def shift(self) -> int:
+        """Always 0."""
         return 0
 
 

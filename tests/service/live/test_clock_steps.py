@@ -13,7 +13,10 @@ from running import BEGIN, check, events, front, open_store, reader_of, run, sho
 from toplist.service.clock import LONG_PAUSE, STEADY, BelievedClock
 from toplist.service.errors import StoreUnavailable
 from toplist.service.live import service as live_service
-from toplist.service.live.service import Service
+from toplist.service.live.compiler import PolicyCompiler
+from toplist.service.live.read_lane import ReadLane
+from toplist.service.live.service import Service, SharedResources
+from toplist.service.live.work_memory import WorkMemory
 from toplist.service.store.sqlite import SQLiteStore
 
 HOUR = 3_600_000
@@ -83,6 +86,41 @@ def test_a_step_closes_nothing_and_windows_keep_their_length(by: int, machine: M
             machine.pass_(20)
             assert await service.impressions.close_due() == 1
             assert check(tmp_path / "db", await service.beliefs()) == []
+
+    run(play())
+
+
+def test_windows_of_all_partitions_of_a_server_keep_their_length(machine: Machine, tmp_path: Path) -> None:
+    """They share one clock; a partition that comes after the step has windows of the new time alone."""
+
+    async def play() -> None:
+        shared = SharedResources(machine.clock(), PolicyCompiler(), WorkMemory(1 << 30), ReadLane())
+        shared.compiler.start()
+        services = [Service(tmp_path / name, open_store=open_store.get(), shared=shared) for name in "abc"]
+        *early, late = services
+        try:
+            for service in early:
+                await service.start()
+                await front(service, click_window=1000.0)
+                await shown(service)
+            machine.wall += 2 * HOUR
+            for seconds in (1, STEADY_SECONDS):
+                machine.pass_(seconds)
+                assert [await service.impressions.close_due() for service in early] == [0, 0]
+            await late.start()
+            await front(late, click_window=1000.0)
+            await shown(late)
+            assert await late.impressions.close_due() == 0
+            machine.pass_(1000 - STEADY_SECONDS - 2)
+            assert [await service.impressions.close_due() for service in early] == [0, 0]
+            machine.pass_(2)
+            assert [await service.impressions.close_due() for service in services] == [1, 1, 0]
+            machine.pass_(STEADY_SECONDS)
+            assert await late.impressions.close_due() == 1
+        finally:
+            for service in services:
+                await service.stop()
+            shared.compiler.stop()
 
     run(play())
 

@@ -87,6 +87,7 @@ class Transactions:
         self._store: Store | None = None
         self._commits: GroupCommit | None = None
         self._retry_at = 0
+        self._shifted = 0  # milliseconds of the clock's shift that windows have followed
         self._begun_after: int | None = None  # seq of the last event before the start
         self._stopping = False
         self._reload: asyncio.Task[None] | None = None
@@ -217,7 +218,7 @@ class Transactions:
             self._state = LiveState(store, commits, self._learner_bytes, self.work, self.quarantine, rows)
             self._standby = None
             if self._begun_after is None:
-                self._begun_after = commits.last_seq
+                self._begun_after, self._shifted = commits.last_seq, self.clock.shift
                 self.clock.begin(commits.last_time)
                 if self.clock.is_believed:
                     self._begun_after = 0
@@ -306,8 +307,8 @@ class Transactions:
 
         What was doubted since the start is the time since then: older windows are left as they are.
         """
-        shift, after = self.clock.take_shift(), self._begun_after or 0
-        self._begun_after = 0
+        shift, after = self.clock.shift - self._shifted, self._begun_after or 0
+        self._begun_after, self._shifted = 0, self.clock.shift
         if not shift:
             return []
         event = ClockEvent(shift)
