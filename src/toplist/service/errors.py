@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from toplist.core.problem import InvalidInput
 
+PAUSE_AFTER_FAILURE = 200  # milliseconds before the state is loaded again
+
 
 class Refused(InvalidInput):
     """An invalid request; `field` is the JSON pointer to the wrong field, if known."""
@@ -47,3 +49,11 @@ class StoreUnavailable(Exception):
 
 class NotOwner(StoreUnavailable):
     """Another server serves the store now; this one takes over when the other ends."""
+
+
+def loaded_again() -> StoreUnavailable:
+    """The error of a request whose state was dropped, since it may have what was never committed."""
+    return StoreUnavailable(
+        "A commit or a change failed a moment ago, and the state is loaded again from the store.",
+        PAUSE_AFTER_FAILURE / 1000,
+    )

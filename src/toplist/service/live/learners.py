@@ -9,7 +9,7 @@ from contextlib import suppress
 from time import perf_counter
 
 from toplist.ranker import LoggedRanker
-from toplist.service.errors import Conflict, StoreUnavailable
+from toplist.service.errors import Conflict, StoreUnavailable, loaded_again
 from toplist.service.live.learner_load import LearnerLoad, ReadIsOver
 from toplist.service.live.new_learner import BegunRanker, first_pool, first_ranker
 from toplist.service.live.quarantine import Contained, QuarantinedLearners
@@ -111,6 +111,7 @@ class Learners:
         self._loaded: dict[tuple[int, str | None], LoadedLearner] = {}  # the most recently used is last
         self._by_id: dict[int, LoadedLearner] = {}
         self._bytes = 0
+        self.is_dropped = False  # with the state: they may have events that were never committed, and write nothing
         self._catching_up = asyncio.Lock()  # one learner at a time
         self.deleted: set[int] = set()  # ids of learners whose segments were deleted
         self._purged: deque[int] = deque()  # those of them of which nothing is left, in that order
@@ -192,6 +193,7 @@ class Learners:
             if row is None or ranking.is_deleted:
                 return None
             await self.make_room(ranking.learner_size)
+            self._check_kept()
             if self.has(ranking, segment):  # another request loaded it meanwhile
                 continue
             settings = ranking.settings
@@ -205,6 +207,7 @@ class Learners:
                     else:
                         replay = await self._store.read(load)
                 load.is_over = True
+                self._check_kept()
                 if ranking.is_deleted:
                     return None
                 if ranking.settings is not settings or self.has(ranking, segment) or row.id in self.deleted:
@@ -217,6 +220,7 @@ class Learners:
             except Exception as problem:
                 if ranking.settings is not settings:
                     continue
+                self._check_kept()
                 reason = self._quarantine.add(ranking.id, row.id, settings.policy_seq, problem)
                 raise _cannot_serve(ranking, reason) from problem
             loaded = LoadedLearner(row.id, ranking, segment, replay.ranker, replay.seq, replay.events)
@@ -314,10 +318,17 @@ class Learners:
     async def make_room(self, size: int) -> None:
         """Drop learners until one more of so many bytes finds room; waits for the commits of those in use."""
         while not self.has_room(size):
+            self._check_kept()
             rows = self.evict(size)
             if not rows and self.has_room(size):
                 return
             await self._commits.write(rows)
+            await asyncio.sleep(0)  # without anything to commit, others are served nevertheless
+
+    def _check_kept(self) -> None:
+        """Refuse to go on if the state was dropped during a read."""
+        if self.is_dropped:
+            raise loaded_again()
 
     def evict(self, size: int = 0) -> list[Row]:
         """If memory is short, drop learners without uncommitted events; returns the snapshots to write.
@@ -325,7 +336,7 @@ class Learners:
         There is then room for one more learner of `size` bytes; without a size, the last one stays in any case.
         """
         too_many = self._bytes + size - self.most_bytes
-        if too_many <= 0:
+        if too_many <= 0 or self.is_dropped:
             return []
         pending = self._commits.first_pending_seq()
         dropped: list[LoadedLearner] = []

@@ -99,7 +99,7 @@ class LiveState:
     ) -> None:
         self.store, self.commits = store, commits
         last = rows.last_event
-        self._seq = commits.last_seq = rows.last_seq
+        self._seq = self.loaded_seq = commits.last_seq = rows.last_seq
         commits.last_time = 0 if last is None else last.at
         self.quarantine = quarantine
         self.learners = Learners(

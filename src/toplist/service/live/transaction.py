@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from toplist.service.clock import Clock
-from toplist.service.errors import NotOwner, Refused, StoreUnavailable
+from toplist.service.errors import PAUSE_AFTER_FAILURE, NotOwner, Refused, StoreUnavailable, loaded_again
 from toplist.service.live.quarantine import Contained, QuarantineCounts
 from toplist.service.live.state import LiveState, read_rankings
 from toplist.service.live.work_memory import WorkMemory
@@ -32,8 +32,6 @@ from toplist.service.store.protocol import (
     Store,
 )
 
-PAUSE_AFTER_FAILURE = 200  # milliseconds before the next attempt
-LOADED_AGAIN = "A commit or a change failed a moment ago, and the state is loaded again from the store."
 SNAPSHOT_BYTES = 4 << 20  # of snapshots in one commit when the service stops
 
 OpenStore = Callable[[Any], Store]  # of a file or an address
@@ -120,11 +118,13 @@ class Transactions:
         if self._reload is not None:
             await asyncio.wait([self._reload])
         await self._commits.drain()
-        if self._state is not None:
-            with suppress(StoreUnavailable):  # everything is in the log
-                await self._write_snapshots(self._state, self._commits)
-        await self._commits.drain()
-        self._release()
+        try:
+            if self._state is not None:
+                with suppress(StoreUnavailable):  # everything is in the log
+                    await self._write_snapshots(self._state, self._commits)
+        finally:
+            await self._commits.drain()
+            self._release()
 
     async def _write_snapshots(self, state: LiveState, commits: GroupCommit) -> None:
         """Write snapshots of learners, some megabytes at a time."""
@@ -146,7 +146,8 @@ class Transactions:
         if self._commits is not None and self._store is not None:
             self._commits.close()
             self._store.close()
-        self._state = self._standby = self._store = self._commits = None
+        self._forget_state()
+        self._standby = self._store = self._commits = None
 
     def limit_learners(self, most_bytes: int) -> None:
         """Change the limit of the memory for learners; those in memory are evicted as others are used."""
@@ -203,7 +204,7 @@ class Transactions:
             if self._state is not None:
                 return self._state
             if self.clock.waiting() < self._retry_at or self.commits.pending:
-                raise StoreUnavailable(LOADED_AGAIN, PAUSE_AFTER_FAILURE / 1000)
+                raise loaded_again()
             if self._reload is None:
                 self._reload = asyncio.create_task(self._load())
                 self._reload.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -233,7 +234,7 @@ class Transactions:
     def check_current(self, state: LiveState) -> None:
         """Refuse to go on with a state from before an await if it was dropped: it may have what was never committed."""
         if not self.is_current(state):
-            raise StoreUnavailable(LOADED_AGAIN, PAUSE_AFTER_FAILURE / 1000)
+            raise loaded_again()
 
     def change(self) -> StateChange:
         """Context in which the current state is changed, without an await.
@@ -245,13 +246,18 @@ class Transactions:
 
     def drop_state(self) -> None:
         """A commit or a change failed: drop the in-memory state; it is loaded again from the store."""
-        self._state = None
+        self._forget_state()
         self._retry_at = self.clock.waiting() + PAUSE_AFTER_FAILURE
 
     def follow(self, last_seq: int) -> None:
-        """Another server writes to the store: drop the state if it is not that of the last event."""
-        if self._state is not None and self._state.last_seq != last_seq:
-            self._state = None
+        """Another server writes to the store: drop the state if it was loaded at another event than the last."""
+        if self._state is not None and self._state.loaded_seq != last_seq:
+            self._forget_state()
+
+    def _forget_state(self) -> None:
+        if self._state is not None:
+            self._state.learners.is_dropped = True
+        self._state = None
 
     def _fail_commit(self, problem: Exception) -> None:
         """A commit failed: drop the state; lists may go on from it, unless another server has taken over."""
