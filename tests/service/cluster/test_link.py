@@ -1,18 +1,21 @@
 """Connections between servers: who does not know the secret is not listened to."""
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from running import run
 
+from toplist.service.cluster.link import ServerLink
 from toplist.service.cluster.listener import MOST_STRANGERS, Listener, Parts
 from toplist.service.cluster.messages import Ask, ForwardedAnswer
 from toplist.service.cluster.peers import NotSent, OutcomeUnknown, Peers
 
 SECRET = b"known to all servers"
+PATIENCE = 10.0  # seconds
 
 
 class Numbers:
@@ -39,6 +42,8 @@ class Owner:
         self.asked.append(ask.route)
         if ask.partition == 0:
             raise NotSent
+        if ask.route == "of a later release":
+            raise KeyError(ask.route)
         if ask.partition == 2:
             await asyncio.sleep(3600.0)
         parts = Numbers(3) if ask.route == "stream" else None
@@ -156,6 +161,82 @@ def test_an_answer_that_never_comes_is_given_up_when_the_partition_moves_or_the_
             peers.close()
             with pytest.raises(OutcomeUnknown):
                 await waiting
+
+    run(work())
+
+
+def test_an_answer_that_never_comes_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toplist.service.cluster.peers.ANSWER_SECONDS", 0.2)
+
+    async def work() -> None:
+        async with listening(Owner()) as address, asyncio.timeout(PATIENCE):
+            peers = Peers(SECRET)
+            waiting = asyncio.create_task(peers.ask(address, ask(2)))
+            while not waiting.done():  # answers about others come: the connection works
+                await peers.ask(address, ask())
+                await asyncio.sleep(0.02)
+            assert isinstance(waiting.exception(), OutcomeUnknown)
+            link = peers._links[address]
+            with pytest.raises(OutcomeUnknown):
+                await peers.ask(address, ask(2))
+            await asyncio.sleep(0.05)
+            assert not link.is_open  # nothing came: it is opened anew
+            assert (await peers.ask(address, ask())).body == b"xx"
+            peers.close()
+
+    run(work())
+
+
+def test_a_request_that_fails_is_answered() -> None:
+    async def work() -> None:
+        async with listening(Owner()) as address, asyncio.timeout(PATIENCE):
+            peers = Peers(SECRET)
+            answer = await peers.ask(address, ask(route="of a later release"))
+            assert (answer.status, json.loads(answer.body)["status"]) == (500, 500)
+            peers.close()
+
+    run(work())
+
+
+def test_nothing_is_sent_on_a_connection_that_has_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends between the moment that it is ready and the moment that the request goes on."""
+
+    async def work() -> None:
+        async with listening(Owner()) as address, asyncio.timeout(PATIENCE):
+            peers = Peers(SECRET)
+            await peers.ask(address, ask())
+            link = peers._links[address]
+            link.close()
+            await asyncio.sleep(0.05)
+
+            async def connect(address: str) -> ServerLink:
+                return link
+
+            monkeypatch.setattr(peers, "_connect", connect)
+            with pytest.raises(NotSent):
+                await peers.ask(address, ask())
+
+    run(work())
+
+
+def test_a_connection_that_proves_nothing_in_time_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toplist.service.cluster.peers.CONNECT_SECONDS", 0.05)
+    monkeypatch.setattr("toplist.service.cluster.link.HANDSHAKE_SECONDS", 3600.0)
+
+    async def work() -> None:
+        ended = asyncio.Event()
+
+        async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            with suppress(ConnectionError):
+                await reader.read(-1)
+            ended.set()
+            writer.close()
+
+        server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+        async with server, asyncio.timeout(PATIENCE):
+            with pytest.raises(NotSent):
+                await Peers(SECRET).ask(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", ask())
+            await ended.wait()
 
     run(work())
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import os
+import socket
 from collections.abc import Callable
 from hashlib import sha256
 from typing import cast
@@ -13,6 +14,14 @@ from toplist.service.cluster.messages import LENGTH, LONGEST, Said, decode_messa
 
 NONCE = PROOF = 32  # bytes
 HANDSHAKE_SECONDS = 5.0
+SILENT_SECONDS = 10  # a peer that acknowledges nothing for so long is taken for gone
+# Options of TCP, where the system has them: the same limit for what was sent, and for a connection that is idle.
+_TCP_OPTIONS = (
+    ("TCP_USER_TIMEOUT", SILENT_SECONDS * 1000),  # milliseconds
+    ("TCP_KEEPIDLE", SILENT_SECONDS // 2),
+    ("TCP_KEEPINTVL", 1),
+    ("TCP_KEEPCNT", SILENT_SECONDS // 2),
+)
 
 
 class ServerLink(asyncio.Protocol):
@@ -46,10 +55,12 @@ class ServerLink(asyncio.Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self.ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.is_open = False
+        self.heard = 0.0  # when bytes came last, by the clock of the event loop
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Send random bytes to the other end."""
         self._transport = made = cast(asyncio.Transport, transport)  # uvloop's are of another class
+        _notice_silence(made.get_extra_info("socket"))
         made.write(self._nonce)
         self._timer = asyncio.get_running_loop().call_later(HANDSHAKE_SECONDS, made.abort)
 
@@ -62,6 +73,7 @@ class ServerLink(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take in a part of the handshake, or messages."""
         self._buffer += data
+        self.heard = asyncio.get_running_loop().time()
         try:
             if self.is_open or self._has_proved():
                 self._read_messages()
@@ -133,3 +145,12 @@ class ServerLink(asyncio.Protocol):
             self.ready.set_exception(ConnectionError("The other server does not know the secret, or has gone."))
             self.ready.exception()  # nobody may wait for it
         self._on_end(self)
+
+
+def _notice_silence(connection: socket.socket) -> None:
+    """Let the system end a connection whose other end has gone without a word."""
+    if connection.family in (socket.AF_INET, socket.AF_INET6):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _TCP_OPTIONS:
+            if hasattr(socket, name):
+                connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from time import monotonic
 from typing import Any, NamedTuple, Protocol
 
+import msgspec
+
 from toplist.service.cluster.link import ServerLink
 from toplist.service.cluster.messages import Ask, Elsewhere, EndStream, ForwardedAnswer, LookAgain, NextPart, Part, Said
 from toplist.service.cluster.peers import NotSent
+from toplist.service.wire import PROBLEM_TYPE_PREFIX, ProblemBody
+
+logger = logging.getLogger("toplist.service")
 
 MOST_STRANGERS = 32  # connections whose other end has not proved yet that it knows the secret
 IDLE_STREAM = 120.0  # seconds after which a stream that nobody reads is dropped
@@ -111,6 +117,9 @@ class Listener:
         except NotSent:
             link.send(Elsewhere(ask.id))
             return
+        except Exception:  # a route of a later release, for one
+            logger.exception("The request %r to %s, which another server forwarded, failed.", ask.request_id, ask.route)
+            answer, parts = _failure(ask), None
         streams = self._links.get(link)
         if parts is not None and streams is not None:
             for id in [id for id, stream in streams.items() if monotonic() > stream.used + IDLE_STREAM]:
@@ -132,3 +141,12 @@ class Listener:
             if body is None or is_broken:
                 streams.pop(message.stream, None)
         link.send(Part(message.id, body, is_broken))
+
+
+def _failure(ask: Ask) -> ForwardedAnswer:
+    """The answer to a request that failed for an unforeseen reason."""
+    problem = ProblemBody(
+        type=f"{PROBLEM_TYPE_PREFIX}unforeseen", title="Internal Server Error", status=500,
+        detail="An unexpected error of the server that owns this ranking; its log has details under this response's X-Request-Id.",
+    )  # fmt: skip
+    return ForwardedAnswer(ask.id, problem.status, msgspec.json.encode(problem), b"application/problem+json", {})

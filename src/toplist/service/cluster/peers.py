@@ -14,6 +14,7 @@ from toplist.service.cluster.messages import Ask, Elsewhere, EndStream, Forwarde
 
 CONNECT_SECONDS = 2.0
 RETRY_SECONDS = 0.2  # before another attempt to reach a server that could not be reached
+ANSWER_SECONDS = 60.0  # for an answer; a statement of the database may take 30, and a policy may be compiled first
 
 
 class NotSent(Exception):
@@ -57,7 +58,7 @@ class Peers:
     async def next_part(self, address: str, answer: ForwardedAnswer) -> bytes | None:
         """The next part of a response that is a stream; None after the last."""
         link = self._links.get(address)
-        if link is None:
+        if link is None or not link.is_open:
             raise OutcomeUnknown
         part = await self._send(link, address, NextPart(next(self._ids), answer.id), -1)
         assert isinstance(part, Part)
@@ -92,13 +93,24 @@ class Peers:
     async def _send(
         self, link: ServerLink, address: str, message: Ask | NextPart, partition: int
     ) -> ForwardedAnswer | Part:
-        answer: asyncio.Future[ForwardedAnswer | Part] = asyncio.get_running_loop().create_future()
+        if not link.is_open:  # it has ended since it was found
+            raise NotSent
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[ForwardedAnswer | Part] = loop.create_future()
         self._waiting[message.id] = _Unanswered(answer, partition, address)
+        limit = loop.call_later(ANSWER_SECONDS, self._expire, link, message.id, loop.time())
         link.send(message)
         try:
             return await answer
         finally:
+            limit.cancel()
             self._waiting.pop(message.id, None)
+
+    def _expire(self, link: ServerLink, id: int, asked: float) -> None:
+        """Wait no longer for an answer; a connection on which nothing came since it was asked for is ended."""
+        self._fail(id, OutcomeUnknown())
+        if link.heard <= asked:
+            link.close()
 
     async def _connect(self, address: str) -> ServerLink:
         loop = asyncio.get_running_loop()
@@ -123,7 +135,13 @@ class Peers:
 
         async with asyncio.timeout(CONNECT_SECONDS):
             _, link = await loop.create_connection(make, host.strip("[]"), int(port))
-            await link.ready
+            try:
+                await link.ready
+            except BaseException:  # nobody would use it
+                link.close()
+                raise
+        if not link.is_open:
+            raise ConnectionError("The other server has gone.")
         self._links[address] = link
         return link
 
