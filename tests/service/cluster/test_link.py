@@ -209,7 +209,7 @@ def test_nothing_is_sent_on_a_connection_that_has_ended(monkeypatch: pytest.Monk
             link.close()
             await asyncio.sleep(0.05)
 
-            async def connect(address: str) -> ServerLink:
+            async def connect(_: str) -> ServerLink:
                 return link
 
             monkeypatch.setattr(peers, "_connect", connect)

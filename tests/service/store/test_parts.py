@@ -17,10 +17,12 @@ from toplist.service.store.postgres import PostgresReader, PostgresStore
 from toplist.service.store.postgres.database import Database, Taken
 from toplist.service.store.postgres.members import be_gone, be_seen, check_undivided, divide
 from toplist.service.store.postgres.session import Fenced, Refusal, Session, Statement
+from toplist.service.store.postgres.shared_writer import Share
 from toplist.service.store.protocol import EventRow, LearnerRow, RankingRow, Row
 from toplist.service.wire import RankingSpec
 
 PARTS = 4
+PATIENCE = 10.0  # seconds
 
 
 @pytest.fixture
@@ -122,6 +124,84 @@ def test_an_epoch_of_a_restored_database_is_not_that_of_memory(address: str) -> 
         store.close()
 
 
+def test_a_lease_of_a_restored_database_is_its_owners(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two servers with the same epoch, the one that is not the owner neither renews the lease nor ends it."""
+    with closing(Database(address, lease=0.2)) as first, closing(Database(address)) as second:
+        divide(first, PARTS)
+        store = PostgresStore(first, 1)
+        first.run([Statement("UPDATE parts SET epoch = epoch - 1, owner = NULL WHERE part = 1")])
+        other = PostgresStore(second, 1)
+        assert other.epoch == store.epoch
+        renewed, asked = store.renewed, Event()
+        monkeypatch.setattr(store, "compare", lambda last_seq: asked.set() if last_seq == -1 else None)
+        assert asked.wait(PATIENCE)  # it has tried to renew the lease, and was told that there is none
+        assert store.renewed == renewed
+        store.close()
+        assert store.released is not None
+        store.released.result(PATIENCE)
+        assert be_seen(second, "127.0.0.1:2", False).parts[1].owner == second.name
+        other.close()
+
+
+def test_a_commit_that_hangs_is_ended(address: str) -> None:
+    with closing(Database(address)) as shared, ThreadPoolExecutor(1) as thread:
+        divide(shared, PARTS)
+        shared.writer.session.longest = 0.1
+        share = Share(0, [Statement("SELECT pg_sleep(20)")])
+        with pytest.raises(StoreUnavailable):
+            thread.submit(shared.writer.commit, share).result(PATIENCE)
+        shared.writer.commit(Share(0, [Statement("SELECT 1")]))
+
+
+def test_ctrl_c_fails_all_that_wait_for_a_commit(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Database(address)) as shared:
+        writer = shared.writer
+        shares = [Share(part, []) for part in range(3)]
+        found = iter([Refusal("one of them"), None, KeyboardInterrupt()])
+
+        def run(_: Any) -> None:
+            if (problem := next(found)) is not None:
+                raise problem
+
+        monkeypatch.setattr(writer.session, "run", run)
+        writer.waiting = shares[:2]
+        with pytest.raises(KeyboardInterrupt):
+            writer.commit(shares[2])
+        assert [share.is_done for share in shares] == [True] * 3
+        assert [type(share.problem) for share in shares] == [type(None), KeyboardInterrupt, KeyboardInterrupt]
+
+
+def test_a_closed_store_takes_nothing(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(Database(address)) as shared:
+        divide(shared, PARTS)
+        store = PostgresStore(shared, 1)
+        store.close()
+        with pytest.raises(NotOwner):
+            store.read_blocking(lambda reader: reader.last_seq())
+        assert be_seen(shared, "127.0.0.1:1", False).parts[1].is_free
+        late = PostgresStore(shared, 2)
+        late.epoch, take = None, shared.take  # as after a failed commit
+
+        def take_while_it_closes(part: int) -> Taken | None:
+            taken = take(part)
+            late.close()
+            return taken
+
+        monkeypatch.setattr(shared, "take", take_while_it_closes)
+        with pytest.raises(NotOwner):
+            late.read_blocking(lambda reader: reader.last_seq())
+        assert be_seen(shared, "127.0.0.1:1", False).parts[2].is_free
+
+
+def test_a_database_that_a_single_server_serves_is_not_divided(address: str) -> None:
+    with closing(Database(address)) as shared, closing(PostgresStore(address)) as store:
+        with pytest.raises(InvalidInput, match="A server without cluster settings serves the database"):
+            divide(shared, PARTS)
+        store.write([event(1)])
+        store.commit()
+        assert divide(shared) == 1
+
+
 def test_the_number_of_parts_is_fixed(address: str, tmp_path: Path) -> None:
     with closing(Database(address)) as shared:
         check_undivided(shared)
@@ -168,7 +248,7 @@ def test_an_open_transaction_of_a_stopped_owner_does_not_block_a_takeover(addres
         taken: Taken | None = None
         with suppress(StoreUnavailable), writer.session.transaction() as connection:
             connection.execute("SELECT fence(0, %s, %s, 0, 1, 0.5)", (former.name, store.epoch))
-            former.remove(0)  # nobody renews its lease: the process is stopped here, with the row locked
+            former.remove(0, store)  # nobody renews its lease: the process is stopped here, with the row locked
             while taken is None:
                 with suppress(StoreUnavailable):  # it waited for the lock in vain
                     taken = second.take(0)

@@ -15,7 +15,7 @@ import msgspec
 from toplist.service.cluster.link import ServerLink
 from toplist.service.cluster.messages import Ask, Elsewhere, EndStream, ForwardedAnswer, LookAgain, NextPart, Part, Said
 from toplist.service.cluster.peers import NotSent
-from toplist.service.wire import PROBLEM_TYPE_PREFIX, ProblemBody
+from toplist.service.wire import PROBLEM_MEDIA, PROBLEM_TYPE_PREFIX, ProblemBody
 
 logger = logging.getLogger("toplist.service")
 
@@ -147,6 +147,7 @@ def _failure(ask: Ask) -> ForwardedAnswer:
     """The answer to a request that failed for an unforeseen reason."""
     problem = ProblemBody(
         type=f"{PROBLEM_TYPE_PREFIX}unforeseen", title="Internal Server Error", status=500,
-        detail="An unexpected error of the server that owns this ranking; its log has details under this response's X-Request-Id.",
+        detail="An unexpected error of the server that owns this ranking; its log has details under this response's "
+        "X-Request-Id.",
     )  # fmt: skip
-    return ForwardedAnswer(ask.id, problem.status, msgspec.json.encode(problem), b"application/problem+json", {})
+    return ForwardedAnswer(ask.id, problem.status, msgspec.json.encode(problem), PROBLEM_MEDIA.encode(), {})

@@ -25,15 +25,17 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 10.0  # after which another server may take over, unless it was renewed; each commit renews it
 READERS = 4  # connections for reads
+LOOK_EVERY = 1.0  # seconds between two searches for calls of the database that take too long
 ASK_AGAIN = 0.5  # seconds after a failed attempt to renew leases, so that all goes on soon after the database does
 _TAKE = """UPDATE parts SET epoch = epoch + 1, owner = %s, lease_until = clock_timestamp() + make_interval(secs => %s)
     WHERE part = %s AND (owner IS NULL OR owner = %s OR lease_until < clock_timestamp()) RETURNING epoch, last_seq"""
 # A row that is locked now is being renewed by a commit, or taken by another server.
 _RENEW = """UPDATE parts SET lease_until = clock_timestamp() + make_interval(secs => %s) WHERE part IN (
     SELECT parts.part FROM parts JOIN unnest(%b::smallint[], %b::bigint[]) AS mine (part, epoch)
-    ON parts.part = mine.part AND parts.epoch = mine.epoch ORDER BY 1 FOR UPDATE OF parts SKIP LOCKED)
+    ON parts.part = mine.part AND parts.epoch = mine.epoch AND parts.owner = %s
+    ORDER BY 1 FOR UPDATE OF parts SKIP LOCKED)
     RETURNING part, last_seq"""
-_RELEASE = "UPDATE parts SET owner = NULL, lease_until = NULL WHERE part = %s AND epoch = %s"
+_RELEASE = "UPDATE parts SET owner = NULL, lease_until = NULL WHERE part = %s AND epoch = %s AND owner = %s"
 
 
 class Taken(NamedTuple):
@@ -60,11 +62,13 @@ class Database:
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
         self.writer = SharedWriter(Session(address, idle=lease))
         self.reading = ThreadPoolExecutor(READERS, "toplist-read")
-        self._sessions: SimpleQueue[Session] = SimpleQueue()  # for reads
+        self._sessions: SimpleQueue[Session] = SimpleQueue()  # for reads, those that nobody uses now
         self._control = Session(address, lease)  # a takeover that waits for a lock delays no commit
         self._owned: dict[int, PostgresStore] = {}
         self._owned_lock = Lock()
-        self._closed = Event()
+        self._leasing = Session(address, lease)
+        self._watched = [self.writer.session, self._control, self._leasing]  # and all for reads
+        self._closed, self._ended = Event(), Event()
         try:
             migrate(self._control)
         except BaseException:
@@ -73,6 +77,8 @@ class Database:
             raise
         self._renewing = Thread(target=self.renew_leases, name="toplist-lease", daemon=True)
         self._renewing.start()
+        self._watching = Thread(target=self._watch, name="toplist-watch", daemon=True)
+        self._watching.start()
 
     def run(self, statements: list[Statement]) -> list[list[Any]]:
         """Run statements about servers and parts, in one transaction and one round trip."""
@@ -90,21 +96,22 @@ class Database:
     def release(self, part: int, epoch: int) -> None:
         """Give a part back, so that another server takes it at once."""
         with suppress(StoreUnavailable):  # its lease ends by itself
-            self.run([Statement(_RELEASE, (part, epoch))])
+            self.run([Statement(_RELEASE, (part, epoch, self.name))])
 
     def add(self, part: int, store: PostgresStore) -> None:
         """Renew the lease of a part from now on, while it is owned."""
         with self._owned_lock:
             self._owned[part] = store
 
-    def remove(self, part: int) -> None:
-        """Renew the lease of a part no longer."""
+    def remove(self, part: int, store: PostgresStore) -> None:
+        """Renew the lease of a part no longer, unless another store has taken it since."""
         with self._owned_lock:
-            self._owned.pop(part, None)
+            if self._owned.get(part) is store:
+                del self._owned[part]
 
     def renew_leases(self) -> None:
         """Renew the leases of parts in which nothing is written."""
-        session = Session(self.address, self.lease)
+        session = self._leasing
         try:
             pause = self.lease / 4
             while not self._closed.wait(pause):
@@ -121,7 +128,7 @@ class Database:
                     parts, epochs = [part for part, _, _ in held], [epoch for _, _, epoch in held]
                     pause = min(ASK_AGAIN, pause)
                     with suppress(StoreUnavailable):  # a commit will tell
-                        renewed = dict(session.run([Statement(_RENEW, (self.lease, parts, epochs))])[0])
+                        renewed = dict(session.run([Statement(_RENEW, (self.lease, parts, epochs, self.name))])[0])
                         for part, store, _ in held:
                             if part in renewed:
                                 store.renewed = max(store.renewed, asked)
@@ -131,6 +138,12 @@ class Database:
         finally:
             session.close()
 
+    def _watch(self) -> None:
+        """End calls that take too long: while one hangs, nothing is committed or read, and leases may be renewed."""
+        while not self._ended.wait(LOOK_EVERY):
+            for session in list(self._watched):
+                session.end_if_stuck()
+
     @contextmanager
     def read_session(self) -> Iterator[Session]:
         """A connection for reads, which nobody else uses meanwhile."""
@@ -138,6 +151,7 @@ class Database:
             session = self._sessions.get_nowait()
         except Empty:
             session = Session(self.address)
+            self._watched.append(session)
         try:
             yield session
         finally:
@@ -152,3 +166,5 @@ class Database:
         self._control.close()
         while not self._sessions.empty():
             self._sessions.get().close()
+        self._ended.set()
+        self._watching.join()

@@ -21,6 +21,7 @@ _SERVERS = """SELECT name, address, is_leaving, extract(epoch FROM clock_timesta
     WHERE seen_at > clock_timestamp() - make_interval(secs => %s) ORDER BY name"""
 _PARTS = """SELECT part, epoch, last_seq, owner, owner IS NULL OR lease_until < clock_timestamp(),
     extract(epoch FROM lease_until - clock_timestamp())::float8 FROM parts ORDER BY part"""
+_OWNED = "SELECT 1 FROM parts WHERE owner IS NOT NULL AND lease_until > clock_timestamp()"
 _NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint"
 
 
@@ -64,6 +65,11 @@ def divide(database: Database, parts: int | None = None) -> int:
         if known is None:
             used = connection.execute("SELECT 1 FROM parts WHERE last_seq > 0").fetchone()
             count = 1 if used else parts or DEFAULT_PARTS
+            if count > 1 and connection.execute(_OWNED).fetchone():
+                raise InvalidInput(
+                    "A server without cluster settings serves the database, which cannot be divided meanwhile; stop "
+                    "that server, or give it cluster.secret and cluster.port, and start this one again."
+                )
             connection.execute("INSERT INTO cluster VALUES (1, %s)", (count,))
             connection.execute(
                 "INSERT INTO parts SELECT n, 0, 0, NULL, NULL FROM generate_series(0, %s) AS n ON CONFLICT DO NOTHING",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
+from time import monotonic
 from typing import Any, NamedTuple
 
 import psycopg
@@ -71,6 +74,9 @@ class Session:
         self._seconds = seconds
         self._idle = min(idle, seconds)  # in a transaction: one whose process is stopped lets go of its locks
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._socket: socket.socket | None = None  # of the connection, for other threads
+        self._called: float | None = None  # when the call began that is under way
+        self.longest = 2 * seconds + SILENT_SECONDS  # of a call: the database itself ends its statements earlier
         self._lock = Lock()
         self._in_snapshot = False
 
@@ -86,8 +92,7 @@ class Session:
         """
         with self._lock:
             try:
-                connection = self._open()
-                with connection.pipeline():
+                with self._call() as connection, connection.pipeline():
                     if not self._in_snapshot:
                         connection.execute("BEGIN READ ONLY" if read_only else "BEGIN")
                         self._set_up(connection)
@@ -110,8 +115,7 @@ class Session:
         """A transaction statement by statement, for what one round trip cannot do."""
         with self._lock:
             try:
-                connection = self._open()
-                with connection.transaction():
+                with self._call() as connection, connection.transaction():
                     self._set_up(connection)
                     yield connection
             except psycopg.Error as problem:
@@ -123,8 +127,7 @@ class Session:
         """Context in which all statements see the same moment."""
         with self._lock:
             try:
-                connection = self._open()
-                with connection.pipeline():
+                with self._call() as connection, connection.pipeline():
                     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
                     self._set_up(connection)
             except psycopg.Error as problem:
@@ -138,19 +141,39 @@ class Session:
                 self._in_snapshot = False
                 try:
                     if self._connection is not None:
-                        self._connection.execute("ROLLBACK")
+                        with self._call() as connection:
+                            connection.execute("ROLLBACK")
                 except psycopg.Error:
                     self._drop()
+
+    @contextmanager
+    def _call(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        """Context of a call, with the open connection."""
+        connection = self._open()
+        self._called = monotonic()
+        try:
+            yield connection
+        finally:
+            self._called = None
+
+    def end_if_stuck(self) -> None:
+        """End a call that takes too long, from another thread: a proxy may keep a connection to nobody open."""
+        called, connected = self._called, self._socket
+        if called is not None and connected is not None and monotonic() - called > self.longest:
+            with suppress(OSError):  # it has just ended
+                connected.shutdown(socket.SHUT_RDWR)
 
     def _open(self) -> psycopg.Connection[tuple[Any, ...]]:
         if self._connection is None or self._connection.closed:
             if self._in_snapshot:
                 raise psycopg.OperationalError("the connection was lost during a snapshot")
+            self._drop()
             self._connection = psycopg.connect(
                 self._address, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS,
                 tcp_user_timeout=round(SILENT_SECONDS * 1000), keepalives_idle=2, keepalives_interval=1,
                 keepalives_count=2, application_name="toplist",
             )  # fmt: skip
+            self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
         return self._connection
 
     def _set_up(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
@@ -164,6 +187,9 @@ class Session:
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
+        connected, self._socket = self._socket, None
+        if connected is not None:
+            connected.close()
         if connection is not None:
             with suppress(psycopg.Error):
                 connection.close()

@@ -50,7 +50,11 @@ class SharedWriter:
             if not share.is_done:
                 with self._waiting_lock:
                     shares, self.waiting = self.waiting, []
-                self._commit(shares)
+                try:
+                    self._commit(shares)
+                except BaseException as problem:  # Ctrl-C, for one; whether they were committed is unknown
+                    _end([each for each in shares if not each.is_done], problem)
+                    raise
         if share.problem is not None:
             raise share.problem
 
@@ -70,10 +74,8 @@ class SharedWriter:
                 for share in shares:
                     self._commit([share])
                 return
-            except BaseException as problem:
+            except Exception as problem:
                 _end(shares, problem)
-                if not isinstance(problem, Exception):
-                    raise
                 return
             else:
                 _end(shares, None)

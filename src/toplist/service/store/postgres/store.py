@@ -60,6 +60,7 @@ class PostgresStore:
 
     def __init__(self, address: str | Database, part: int = 0, lease: float = LEASE_SECONDS) -> None:
         self._is_alone = isinstance(address, str)
+        self._is_closed = False
         self._database = Database(address, lease) if isinstance(address, str) else address
         self._part = part
         self._taking = Lock()
@@ -88,7 +89,7 @@ class PostgresStore:
             if self.epoch is not None:
                 return
             asked = monotonic()
-            if asked < self._ask_again:
+            if self._is_closed or asked < self._ask_again:
                 raise self._not_owner()
             taken = self._database.take(self._part)
             if taken is None:
@@ -103,6 +104,10 @@ class PostgresStore:
                 )  # fmt: skip
             self.epoch, self._last_seq = taken
             self._last_epoch = taken.epoch
+            if self._is_closed:  # meanwhile, perhaps without having seen this epoch
+                self.epoch = None
+                self._database.release(self._part, taken.epoch)
+                raise self._not_owner()
 
     def watch(self, on_doubt: Callable[[], None]) -> None:
         """Call this on the event loop when the database seems to be older than what this server wrote."""
@@ -199,7 +204,8 @@ class PostgresStore:
 
     def close(self) -> None:
         """Give the part back, so that another server takes it at once; close connections that no other part shares."""
-        self._database.remove(self._part)
+        self._is_closed = True
+        self._database.remove(self._part, self)
         epoch, self.epoch = self.epoch, None
         if epoch is not None:
             self.released = self._database.reading.submit(self._database.release, self._part, epoch)
