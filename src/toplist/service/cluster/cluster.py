@@ -132,8 +132,9 @@ class Cluster:
         for partition in range(self.count):
             self.peers.give_up(partition, self.owners.address_of(partition))
 
-    def _complain(self, problem: StoreUnavailable) -> None:
-        self._log("servers unknown", detail=str(problem))
+    def _complain(self, problem: Exception) -> None:
+        detail = str(problem) if isinstance(problem, StoreUnavailable) else repr(problem)
+        self._log("servers unknown", detail=detail)
 
     def _tell_others(self) -> None:
         """A partition was taken or given back: all ask the database again."""

@@ -64,7 +64,7 @@ class Owners:
 
     def __init__(
         self, database: Database, address: str, clock: DatabaseClock, on_change: Callable[[ClusterRows], None],
-        on_problem: Callable[[StoreUnavailable], None],
+        on_problem: Callable[[Exception], None],
     ) -> None:  # fmt: skip
         self._database, self.address, self._clock = database, address, clock
         self._on_change, self._on_problem = on_change, on_problem
@@ -116,7 +116,7 @@ class Owners:
             try:
                 await self.ask()
                 self._is_failing = False
-            except StoreUnavailable as problem:
+            except Exception as problem:  # any: leases are renewed, so somebody must go on asking
                 if not self._is_failing:
                     self._on_problem(problem)
                 self._is_failing = True

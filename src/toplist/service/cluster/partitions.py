@@ -21,6 +21,7 @@ from toplist.service.store.postgres.store import PostgresStore
 MakeService = Callable[[int, OpenStore], Service]
 StartWork = Callable[[Service], list[asyncio.Task[None]]]
 LONGEST_DRAIN = 10.0  # seconds for requests in flight before a partition is handed over
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds before a move that failed is tried again; twice as long each time
 
 
 class OwnedPartition:
@@ -104,7 +105,9 @@ class Partitions:
         self._database, self._memory, self._log = database, memory, log
         self._make_service, self._start_work = make_service, start_work
         self.owned: dict[int, OwnedPartition] = {}
-        self._moving: dict[int, asyncio.Task[None]] = {}  # partitions that are being taken or given back
+        self._moving: dict[int, asyncio.Task[bool]] = {}  # partitions that are being taken or given back
+        self._pauses: dict[int, float] = {}  # of partitions whose last move failed, in seconds
+        self._paused_until: dict[int, float] = {}
         self.moves: Counter[str] = Counter()  # since the start: taken, handed over, lost
         self.is_stopping = False
         # Of partitions that this server has no more:
@@ -120,7 +123,7 @@ class Partitions:
             return
         for row in rows.parts:
             number = row.part
-            if number in self._moving:
+            if number in self._moving or monotonic() < self._paused_until.get(number, 0.0):
                 continue
             held = self.owned.get(number)
             if held is None:
@@ -134,39 +137,54 @@ class Partitions:
             elif not owners.is_own(number):
                 self._move(number, self._give_back(held, "handed over"), on_moved)
 
-    def _move(self, number: int, work: Coroutine[Any, Any, None], on_moved: Callable[[], None]) -> None:
+    def _move(self, number: int, work: Coroutine[Any, Any, bool], on_moved: Callable[[], None]) -> None:
         task = asyncio.create_task(work)
         self._moving[number] = task
 
-        def done(moved: asyncio.Task[None]) -> None:
+        def done(moved: asyncio.Task[bool]) -> None:
             self._moving.pop(number, None)
-            if not moved.cancelled() and (problem := moved.exception()) is not None:
-                self._log("partition stuck", partition=number, detail=repr(problem))
-            on_moved()
+            if moved.cancelled():
+                return
+            if (problem := moved.exception()) is not None:
+                self._pause(number, problem)
+            elif moved.result():
+                self._pauses.pop(number, None)
+                on_moved()
 
         task.add_done_callback(done)
 
-    async def _take(self, number: int) -> None:
-        """Take a partition, and serve it once its state is loaded."""
+    def _pause(self, number: int, problem: BaseException) -> None:
+        """Try again later, and later each time: a policy that this server lacks is missing the next time too."""
+        pause = min(2 * self._pauses.get(number, FIRST_PAUSE / 2), LONGEST_PAUSE)
+        self._pauses[number], self._paused_until[number] = pause, monotonic() + pause
+        self._log("partition stuck", partition=number, detail=repr(problem), again=pause)
+
+    async def _take(self, number: int) -> bool:
+        """Take a partition, and serve it once its state is loaded; whether it was taken."""
         loop = asyncio.get_running_loop()
         try:
             store = await loop.run_in_executor(self._database.reading, PostgresStore, self._database, number)
             service = self._make_service(number, lambda _: store)
-            await service.start()
+            try:
+                await service.start()
+            except BaseException:
+                await service.stop()
+                raise
         except StoreUnavailable as problem:
             self._log("partition not taken", partition=number, detail=str(problem))
-            return
+            return False
         partition = OwnedPartition(number, service, store, self._database.lease)
         if not store.is_owner:  # another server was faster
             await partition.close(drain=False)
-            return
+            return False
         partition.work = self._start_work(service)
         self.owned[number] = partition
         self.moves["taken"] += 1
         self._divide_memory()
         self._log("partition taken", partition=number, epoch=partition.epoch)
+        return True
 
-    async def _give_back(self, partition: OwnedPartition, how: str) -> None:
+    async def _give_back(self, partition: OwnedPartition, how: str) -> bool:
         counts = partition.service.commit_counts
         await partition.close(drain=how == "handed over")
         self.owned.pop(partition.number, None)
@@ -180,6 +198,7 @@ class Partitions:
         self.moves[how] += 1
         self._divide_memory()
         self._log(f"partition {how}", partition=partition.number)
+        return True
 
     def _divide_memory(self) -> None:
         for partition in self.owned.values():

@@ -1,0 +1,96 @@
+"""The partitions of a server, and the server that goes on asking for them."""
+
+import asyncio
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from postgres_server import database
+from running import run
+
+from toplist.core.problem import InvalidInput
+from toplist.service.cluster.owners import DatabaseClock, Owners
+from toplist.service.cluster.partitions import Partitions
+from toplist.service.live.service import Service
+from toplist.service.live.transaction import OpenStore
+from toplist.service.store.postgres.database import Database
+from toplist.service.store.postgres.members import ClusterRows, be_seen, divide
+
+PATIENCE = 20.0  # seconds
+ADDRESS = "127.0.0.1:1"
+
+
+@pytest.fixture
+def address(tmp_path: Path) -> str:
+    return database(tmp_path / "db")
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while not is_so():
+            await asyncio.sleep(0.01)
+
+
+def test_a_partition_that_cannot_be_served_is_given_back_and_tried_later(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def make_service(_: int, open_store: OpenStore) -> Service:
+        service = Service("db", open_store=open_store)
+
+        def refuse(_: Any) -> None:
+            raise InvalidInput("There is no policy of this name.")
+
+        monkeypatch.setattr(service.transactions, "_on_load", refuse)
+        return service
+
+    async def work() -> None:
+        moved: list[None] = []
+        said: list[dict[str, Any]] = []
+        with closing(Database(address)) as shared:
+            divide(shared, 1)
+            owners = Owners(shared, ADDRESS, DatabaseClock(), lambda _: None, lambda _: None)
+            partitions = Partitions(shared, 1 << 20, make_service, lambda _: [], lambda _, **more: said.append(more))
+
+            async def follow() -> None:
+                await owners.ask()
+                partitions.follow(owners, owners.rows, lambda: moved.append(None))
+
+            await follow()
+            await until(lambda: len(said) == 1)
+            await until(lambda: be_seen(shared, ADDRESS, False).parts[0].is_free)
+            epoch = be_seen(shared, ADDRESS, False).parts[0].epoch
+            for _ in range(3):
+                await follow()
+                assert not partitions.is_moving(0)
+            assert be_seen(shared, ADDRESS, False).parts[0].epoch == epoch == 1
+            assert moved == []
+            partitions._paused_until[0] = 0.0  # the pause is over
+            await follow()
+            await until(lambda: len(said) == 2)
+            assert [each["again"] for each in said] == [1.0, 2.0]
+            await owners.stop()
+
+    run(work())
+
+
+def test_an_error_that_nobody_foresaw_does_not_end_the_asking(address: str) -> None:
+    async def work() -> None:
+        asked: list[ClusterRows] = []
+        problems: list[Exception] = []
+
+        def change(rows: ClusterRows) -> None:
+            asked.append(rows)
+            if len(asked) == 2:
+                raise RuntimeError("unforeseen")
+
+        with closing(Database(address, lease=0.5)) as shared:
+            divide(shared, 1)
+            owners = Owners(shared, ADDRESS, DatabaseClock(), change, problems.append)
+            await owners.start()
+            await until(lambda: len(asked) == 4)
+            await owners.stop()
+        assert [str(problem) for problem in problems] == ["unforeseen"]
+
+    run(work())
