@@ -107,7 +107,7 @@ class Partitions:
         self.owned: dict[int, OwnedPartition] = {}
         self._moving: dict[int, asyncio.Task[bool]] = {}  # partitions that are being taken or given back
         self._pauses: dict[int, float] = {}  # of partitions whose last move failed, in seconds
-        self._paused_until: dict[int, float] = {}
+        self.paused_until: dict[int, float] = {}
         self.moves: Counter[str] = Counter()  # since the start: taken, handed over, lost
         self.is_stopping = False
         # Of partitions that this server has no more:
@@ -123,7 +123,7 @@ class Partitions:
             return
         for row in rows.parts:
             number = row.part
-            if number in self._moving or monotonic() < self._paused_until.get(number, 0.0):
+            if number in self._moving or monotonic() < self.paused_until.get(number, 0.0):
                 continue
             held = self.owned.get(number)
             if held is None:
@@ -156,7 +156,7 @@ class Partitions:
     def _pause(self, number: int, problem: BaseException) -> None:
         """Try again later, and later each time: a policy that this server lacks is missing the next time too."""
         pause = min(2 * self._pauses.get(number, FIRST_PAUSE / 2), LONGEST_PAUSE)
-        self._pauses[number], self._paused_until[number] = pause, monotonic() + pause
+        self._pauses[number], self.paused_until[number] = pause, monotonic() + pause
         self._log("partition stuck", partition=number, detail=repr(problem), again=pause)
 
     async def _take(self, number: int) -> bool:

@@ -42,7 +42,7 @@ class Peers:
 
     def __init__(self, secret: bytes) -> None:
         self._secret = secret
-        self._links: dict[str, ServerLink] = {}  # by address
+        self.links: dict[str, ServerLink] = {}  # by address
         self._connecting: dict[str, asyncio.Task[ServerLink]] = {}
         self._unreachable: dict[str, float] = {}  # until when
         self._waiting: dict[int, _Unanswered] = {}
@@ -50,14 +50,14 @@ class Peers:
 
     async def ask(self, address: str, ask: Ask) -> ForwardedAnswer:
         """Send a request, once; `NotSent` says that it had no effect, `OutcomeUnknown` that it may have had one."""
-        link = self._links.get(address) or await self._connect(address)
+        link = self.links.get(address) or await self._connect(address)
         answer = await self._send(link, address, replace(ask, id=next(self._ids)), ask.partition)
         assert isinstance(answer, ForwardedAnswer)
         return answer
 
     async def next_part(self, address: str, answer: ForwardedAnswer) -> bytes | None:
         """The next part of a response that is a stream; None after the last."""
-        link = self._links.get(address)
+        link = self.links.get(address)
         if link is None or not link.is_open:
             raise OutcomeUnknown
         part = await self._send(link, address, NextPart(next(self._ids), answer.id), -1)
@@ -68,14 +68,14 @@ class Peers:
 
     def end_stream(self, address: str, answer: ForwardedAnswer) -> None:
         """Nobody wants the other parts of a stream."""
-        link = self._links.get(address)
+        link = self.links.get(address)
         if link is not None:
             link.send(EndStream(answer.id))
 
     async def tell_to_look(self, address: str) -> None:
         """Tell a server that the owners of partitions have changed."""
         with suppress(NotSent):
-            (self._links.get(address) or await self._connect(address)).send(LookAgain(0))
+            (self.links.get(address) or await self._connect(address)).send(LookAgain(0))
 
     def give_up(self, partition: int, owner: str | None) -> None:
         """Wait no longer for answers about a partition from others than its owner."""
@@ -87,7 +87,7 @@ class Peers:
         """End all connections."""
         for connecting in self._connecting.values():
             connecting.cancel()
-        for link in list(self._links.values()):
+        for link in list(self.links.values()):
             link.close()
 
     async def _send(
@@ -142,7 +142,7 @@ class Peers:
                 raise
         if not link.is_open:
             raise ConnectionError("The other server has gone.")
-        self._links[address] = link
+        self.links[address] = link
         return link
 
     def _receive(self, link: ServerLink, message: Said) -> None:
@@ -155,8 +155,8 @@ class Peers:
             waiting.answer.set_exception(NotSent())
 
     def _end(self, link: ServerLink) -> None:
-        for address in [address for address, known in self._links.items() if known is link]:
-            del self._links[address]
+        for address in [address for address, known in self.links.items() if known is link]:
+            del self.links[address]
             for id, waiting in list(self._waiting.items()):
                 if waiting.address == address:
                     self._fail(id, OutcomeUnknown())

@@ -39,10 +39,10 @@ def test_a_partition_that_cannot_be_served_is_given_back_and_tried_later(
     def make_service(_: int, open_store: OpenStore) -> Service:
         service = Service("db", open_store=open_store)
 
-        def refuse(_: Any) -> None:
+        async def refuse() -> None:
             raise InvalidInput("There is no policy of this name.")
 
-        monkeypatch.setattr(service.transactions, "_on_load", refuse)
+        monkeypatch.setattr(service.transactions, "state", refuse)
         return service
 
     async def work() -> None:
@@ -66,7 +66,7 @@ def test_a_partition_that_cannot_be_served_is_given_back_and_tried_later(
                 assert not partitions.is_moving(0)
             assert be_seen(shared, ADDRESS, False).parts[0].epoch == epoch == 1
             assert moved == []
-            partitions._paused_until[0] = 0.0  # the pause is over
+            partitions.paused_until[0] = 0.0  # the pause is over
             await follow()
             await until(lambda: len(said) == 2)
             assert [each["again"] for each in said] == [1.0, 2.0]
