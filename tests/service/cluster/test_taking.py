@@ -11,8 +11,10 @@ from postgres_server import database
 from running import run
 
 from toplist.core.problem import InvalidInput
+from toplist.service.cluster.observers import MOST, Observers
 from toplist.service.cluster.owners import DatabaseClock, Owners
 from toplist.service.cluster.partitions import Partitions
+from toplist.service.errors import StoreUnavailable
 from toplist.service.live.service import Service
 from toplist.service.live.transaction import OpenStore
 from toplist.service.store.postgres.database import Database
@@ -71,6 +73,31 @@ def test_a_partition_that_cannot_be_served_is_given_back_and_tried_later(
             await until(lambda: len(said) == 2)
             assert [each["again"] for each in said] == [1.0, 2.0]
             await owners.stop()
+
+    run(work())
+
+
+def test_a_stream_keeps_the_service_that_it_reads_from(address: str) -> None:
+    async def work() -> None:
+        with closing(Database(address)) as shared:
+            divide(shared, 2 * MOST)
+            observers = Observers(shared, 1 << 20, lambda _, open_store: Service("db", open_store=open_store))
+
+            async def ask_others() -> None:
+                for partition in range(1, MOST + 2):
+                    async with observers.question(partition):
+                        pass
+
+            async with observers.question(0) as service:
+                pages = service.queries.log_pages(0, [])
+                let_go = observers.keep(0)
+            await ask_others()
+            assert await anext(pages, None) is None  # there is no event
+            let_go()
+            await ask_others()
+            with pytest.raises(StoreUnavailable):
+                await anext(pages, None)
+            await observers.stop()
 
     run(work())
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
 from toplist.service.cluster.partitions import MakeService
@@ -75,6 +75,16 @@ class Observers:
         finally:
             observer.users -= 1
             await self._close_oldest()
+
+    def keep(self, partition: int) -> Callable[[], None]:
+        """Keep the service of the question that is being answered, for a stream; returns what lets go of it."""
+        observer = self._observers[partition]
+        observer.users += 1
+
+        def let_go() -> None:
+            observer.users -= 1
+
+        return let_go
 
     async def _close_oldest(self) -> None:
         for partition, observer in list(self._observers.items()):

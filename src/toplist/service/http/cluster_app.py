@@ -130,7 +130,10 @@ class ClusterApp(App):
             self._cluster.requests["read"] += 1
             async with self._cluster.observers.question(ask.partition) as service:
                 handlers = self._observing(ask.partition, service)
-                return await self._respond(exchange, handlers, route, ask.path, ask.query, ask.body, key)
+                response = await self._respond(exchange, handlers, route, ask.path, ask.query, ask.body, key)
+                if isinstance(response, StreamResponse):  # its parts are read after the question
+                    return response.and_then(self._cluster.observers.keep(ask.partition))
+                return response
         answer = await self._cluster.answer(ask, here, partial(_goes_on, ask))
         if not isinstance(answer, tuple):
             return answer

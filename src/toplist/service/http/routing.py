@@ -74,6 +74,15 @@ class StreamResponse:
     media: str
     on_end: Callable[[], None] = lambda: None  # called when all is sent, and when the client disconnects
 
+    def and_then(self, work: Callable[[], None]) -> StreamResponse:
+        """The same, with more to do at its end."""
+
+        def end() -> None:
+            self.on_end()
+            work()
+
+        return StreamResponse(self.parts, self.media, end)
+
 
 Response = Struct | JsonResponse | RawResponse | StreamResponse | None  # a Struct is sent with the route's own status
 Handler = Callable[[Any, HttpRequest], Awaitable[Response]]  # called with the `Handlers` and the request
