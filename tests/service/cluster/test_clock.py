@@ -47,3 +47,16 @@ def test_a_step_of_the_database_is_doubted() -> None:
     clock.follow(FAR + 3600 * SECOND, moment, moment + SECOND // 1000)
     assert abs(seconds_off(clock, moment)) < 0.1
     assert not clock.is_believed
+
+
+def test_a_first_answer_that_took_long_is_corrected_without_doubt() -> None:
+    for said in (0, 10):  # when the database looked at its clock
+        clock, moment = DatabaseClock(), boot_time()
+        clock.follow(FAR + said * SECOND, moment, moment + 10 * SECOND)
+        assert abs(seconds_off(clock, moment)) > 4.0
+        clock.follow(FAR + 11 * SECOND, moment + 11 * SECOND, moment + 11 * SECOND + SECOND // 1000)
+        assert abs(seconds_off(clock, moment)) < 0.1
+        assert clock.is_believed
+        clock.follow(FAR + 20 * SECOND, moment + 12 * SECOND, moment + 12 * SECOND + SECOND // 1000)
+        clock()
+        assert not clock.is_believed  # a step

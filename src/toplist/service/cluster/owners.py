@@ -28,6 +28,7 @@ class DatabaseClock(BelievedClock):
         self._ahead = 0  # nanoseconds of the database's clock before the one that nobody can set
         super().__init__(lambda: boot_time() + self._ahead)
         self._is_set = False
+        self._unsure = 0  # nanoseconds by which it may be wrong because the first answers took long
 
     def follow(self, now: int, asked: int, answered: int) -> None:
         """The database said what time it is, between two readings of the clock that nobody can set.
@@ -36,9 +37,12 @@ class DatabaseClock(BelievedClock):
         stopped or over a slow connection, says little about the time.
         """
         if self._is_set:
-            self._ahead = min(max(self._ahead, now - answered), now - asked)
+            before, self._ahead = self._ahead, min(max(self._ahead, now - answered), now - asked)
+            if abs(self._ahead - before) <= self._unsure:  # the database's clock made no step: this one was wrong
+                self._seen += self._ahead - before
+            self._unsure = min(self._unsure, answered - asked)
         else:
-            self._is_set = True
+            self._is_set, self._unsure = True, (answered - asked + 1) // 2
             self._seen = self._offset = self._ahead = now - (asked + answered) // 2
 
     def begin(self, last_event: int) -> None:
