@@ -65,7 +65,7 @@ class Part(Message, frozen=True):
 
 
 class EndStream(Message, frozen=True):
-    """Nobody wants the other parts of a stream."""
+    """End a stream before its last part."""
 
 
 class LookAgain(Message, frozen=True):

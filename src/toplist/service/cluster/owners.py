@@ -25,13 +25,13 @@ class DatabaseClock(BelievedClock):
     """
 
     def __init__(self) -> None:
-        self._ahead = 0  # nanoseconds of the database's clock before the one that nobody can set
+        self._ahead = 0  # nanoseconds of the database's clock ahead of the monotonic one
         super().__init__(lambda: boot_time() + self._ahead)
         self._is_set = False
         self._unsure = 0  # nanoseconds by which it may be wrong because the first answers took long
 
     def follow(self, now: int, asked: int, answered: int) -> None:
-        """The database said what time it is, between two readings of the clock that nobody can set.
+        """The database said what time it is, between two readings of the monotonic clock.
 
         The time that is known changes no further than it must to agree: an answer that came late, to a server that was
         stopped or over a slow connection, says little about the time.
@@ -131,7 +131,7 @@ class Owners:
         self._wanted.set()
 
     async def wait(self, seconds: float) -> None:
-        """Ask the database soon, and wait until it was asked, for so many seconds at most."""
+        """Ask the database soon, and wait for the answer, at most the given number of seconds."""
         asked_again = self._asked_again
         self._wanted.set()
         try:

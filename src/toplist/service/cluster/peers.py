@@ -67,7 +67,7 @@ class Peers:
         return part.body
 
     def end_stream(self, address: str, answer: ForwardedAnswer) -> None:
-        """Nobody wants the other parts of a stream."""
+        """End a stream before its last part."""
         link = self.links.get(address)
         if link is not None:
             link.send(EndStream(answer.id))

@@ -287,7 +287,7 @@ class RemoteParts:
         self._is_read = False
 
     def end(self) -> None:
-        """Nobody wants the other parts."""
+        """End the stream before its last part."""
         self._peers.end_stream(self._address, self._answer)
 
 
