@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import threading
@@ -82,23 +83,26 @@ class Server:
         )  # fmt: skip
         assert self._process.stdout is not None
         self.url = self._process.stdout.readline().split()[-1]
+        # Nothing here needs TLS, and to load certificates takes longer than most requests.
+        self._http = httpx.Client(verify=ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), timeout=PATIENCE)
 
     def stop(self) -> None:
         if self._process is None:
             return
+        self._http.close()
         self._process.send_signal(signal.SIGTERM)
         self._process.communicate(timeout=PATIENCE)
         assert self._process.returncode == Exit.FINE
         self._process = None
 
     def ask_lines(self, path: str) -> list[Any]:
-        return [json.loads(line) for line in httpx.get(self.url + path, timeout=PATIENCE).text.splitlines()]
+        return [json.loads(line) for line in self._http.get(self.url + path).text.splitlines()]
 
     def ask_none(self, method: str, path: str) -> None:
-        assert httpx.request(method, self.url + path, timeout=PATIENCE).status_code == 204
+        assert self._http.request(method, self.url + path).status_code == 204
 
     def ask(self, method: str, path: str, **more: Any) -> Any:
-        reply = httpx.request(method, self.url + path, timeout=PATIENCE, **more)
+        reply = self._http.request(method, self.url + path, **more)
         reply.raise_for_status()
         return reply.json()
 

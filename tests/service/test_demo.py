@@ -127,14 +127,19 @@ def test_it_learns_stops_cleanly_and_continues(tmp_path: Path, monkeypatch: pyte
     with demo.first_free(20_000) as busy:
         port = busy.getsockname()[1]
         command[command.index("0")] = str(port)
-        printed: list[str] = []
-        second = run_demo([*command, "--seconds", "4"], tmp_path, printed=printed)
+        runs = 1
+        for seconds in (4, 16, 64):  # on a busy machine a few seconds may be too short for a list
+            printed: list[str] = []
+            second = run_demo([*command, "--seconds", str(seconds)], tmp_path, printed=printed)
+            runs += 1
+            if len(logged(tmp_path / "demo")) > len(events):
+                break
     assert re.fullmatch(rf"Port {port} is busy; the service takes \d+\.\n", printed[0])
     assert re.fullmatch(r"Read and click as a visitor: http://127\.0\.0\.1:\d+/\n", printed[2])
     assert all(lists >= first[-1] >= 10 for lists in second)  # it continues
     assert logged(tmp_path / "demo")[: len(events)] == events != logged(tmp_path / "demo")
     log = (tmp_path / "demo" / "service.log").read_text()
-    assert log.count('"ended"') == 2
+    assert log.count('"ended"') == runs
 
 
 def test_a_service_that_does_not_stop_is_killed() -> None:
