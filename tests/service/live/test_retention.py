@@ -424,3 +424,42 @@ def test_forgetting_lets_others_have_their_turn(tmp_path: Path, monkeypatch: pyt
             assert sizes[3:] == [10, 10, 6]  # it goes on where it ended
 
     run(play())
+
+
+def test_a_store_in_which_nothing_is_due_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        clock = Clock()
+        async with at_work(tmp_path / "db", clock) as service:
+            await front(service, click_window=10.0)
+            store, asked = service.transactions.store, list[int]()
+            plainly = store.read
+
+            async def read(work: Any) -> Any:
+                asked.append(1)
+                return await plainly(work)
+
+            monkeypatch.setattr(store, "read", read)
+
+            async def look() -> int:
+                """Reads of the periodic work."""
+                asked.clear()
+                await service.impressions.close_all_due()
+                await service.retention.purge_deleted()
+                return len(asked)
+
+            while await look():
+                pass
+            deferred = await shown(service, deferred=True)
+            clock.pass_(5.0)
+            await shown(service)
+            await look()
+            assert not await look()
+            await service.impressions.activate(deferred.impression)  # its window ends later
+            clock.pass_(10.1)
+            await look()
+            assert service.learned.total() == 2
+            assert not await look()
+            await service.rankings.delete("front")
+            assert await service.retention.purge_deleted()
+
+    run(play())

@@ -168,43 +168,43 @@ class Cluster:
         while True:
             held = self.partitions.owned.get(partition)
             if held is not None and (held.is_serving or (not held.is_closing and goes_on(held))):
-                with held.serving():
+                with held:
                     return await here(held)
             if held is not None or not self.partitions.is_moving(partition):
                 raise NotSent
             await self.owners.wait(LOOK_EVERY)  # it is being taken
 
     async def answer(
-        self, ask: Ask, here: Callable[[OwnedPartition], Awaitable[T]], goes_on: Callable[[OwnedPartition], bool]
-    ) -> T | tuple[str, ForwardedAnswer]:
+        self, partition: int, here: Callable[[OwnedPartition], Awaitable[T]], ask: Callable[[int], Ask],
+        goes_on: Callable[[OwnedPartition], bool],
+    ) -> T | tuple[str, ForwardedAnswer]:  # fmt: skip
         """Answer a request, here or by the owner of its partition, whose address then comes with the answer.
 
-        A partition whose lease is over is asked where `goes_on` says that it answers from memory.
+        `ask` makes the message to the owner, given its id. A partition whose lease is over is asked where `goes_on`
+        says that it answers from memory.
 
         A request is sent again only where it surely had no effect: its owner could not be reached, or was not the
         owner, or its commit was fenced.
         """
-        partition = ask.partition
-        loop = asyncio.get_running_loop()
-        until = loop.time() + PATIENCE
+        begun = monotonic()
         while True:
             held = self.partitions.owned.get(partition)
             address = None
             if held is not None and (held.is_serving or (not held.is_closing and goes_on(held))):
                 try:
-                    with held.serving():
+                    with held:
                         answer = await here(held)
                         self.requests["owned"] += 1
                         return answer
                 except NotOwner:
                     self.requests["fenced"] += 1
-                    if loop.time() >= until:
+                    if monotonic() >= begun + PATIENCE:
                         raise
             else:
                 address = self.owners.address_of(partition)
             if address is not None and address != self.owners.address:
                 try:
-                    forwarded = await self.peers.ask(address, ask)
+                    forwarded = await self.peers.ask(address, partition, ask)
                     self.requests["forwarded"] += 1
                     return address, forwarded
                 except NotSent:
@@ -215,7 +215,7 @@ class Cluster:
                         "The server that owns this ranking did not answer, and whether it did what was asked is "
                         "unknown; ask again, lists with their request_id."
                     ) from None
-            if loop.time() >= until:
+            if monotonic() >= begun + PATIENCE:
                 raise StoreUnavailable("No server owns this ranking now; another one takes over soon.")
             await self.owners.wait(LOOK_EVERY)
 
@@ -301,7 +301,7 @@ class Cluster:
         """Number of impressions of this server's partitions that are neither learned nor dropped."""
         total = 0
         for held in list(self.partitions.owned.values()):
-            with suppress(StoreUnavailable), held.serving():
+            with suppress(StoreUnavailable), held:
                 total += await held.service.open_impressions()
         return total
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from toplist.core.problem import InvalidInput
 from toplist.service.store.postgres.database import Database
+from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.schema import LOCK, VERSIONS
-from toplist.service.store.postgres.session import SCHEMA, Session, Statement
+from toplist.service.store.postgres.session import SCHEMA, Session
 
 DEFAULT_PARTS = 16  # of a new database
 KEPT_LEASES = 100  # leases after which the row of a server that was not seen is deleted
@@ -117,13 +118,16 @@ def check_undivided(database: Database) -> None:
     database.run([Statement("INSERT INTO parts VALUES (0, 0, 0, NULL, NULL) ON CONFLICT DO NOTHING")])
 
 
-def be_seen(database: Database, address: str, is_leaving: bool) -> ClusterRows:
-    """Say that this server lives, and read all servers and parts; in one round trip."""
+def be_seen(database: Database, address: str, is_leaving: bool, grace: float = 0.0) -> ClusterRows:
+    """Say that this server lives, and read all servers and parts; in one round trip.
+
+    Servers count that were seen within a lease and `grace` seconds: while the database was away, nobody was seen.
+    """
     asked = monotonic()
     *_, servers, parts, now = database.run([
         Statement(_SEEN, (database.name, address, is_leaving)),
         Statement(_CLEAR, (KEPT_LEASES * database.lease,)),
-        Statement(_SERVERS, (database.lease,)),
+        Statement(_SERVERS, (database.lease + grace,)),
         Statement(_PARTS),
         Statement(_NOW),
     ])  # fmt: skip
