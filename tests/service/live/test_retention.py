@@ -447,18 +447,22 @@ def test_a_store_in_which_nothing_is_due_is_not_asked(tmp_path: Path, monkeypatc
                 await service.retention.purge_deleted()
                 return len(asked)
 
-            while await look():
-                pass
-            deferred = await shown(service, deferred=True)
-            clock.pass_(5.0)
-            await shown(service)
-            await look()
-            assert not await look()
-            await service.impressions.activate(deferred.impression)  # its window ends later
+            async def look_again() -> int:
+                """After looks that may find something, and when to look next."""
+                await look()
+                await look()
+                return await look()
+
+            assert not await look_again()
+            await service.impressions.activate((await shown(service, deferred=True)).impression)
+            assert not await look_again()
             clock.pass_(10.1)
-            await look()
+            assert not await look_again()
+            assert service.learned.total() == 1
+            await shown(service)
+            clock.pass_(10.1)
+            assert not await look_again()
             assert service.learned.total() == 2
-            assert not await look()
             await service.rankings.delete("front")
             assert await service.retention.purge_deleted()
 
