@@ -14,7 +14,7 @@ from typing import NamedTuple
 import psycopg
 from postgres_server import PostgresServer
 
-from toplist.service.store.copy import copy_store
+from toplist.service.store.copy import Target, copy_store
 from toplist.service.store.postgres import PostgresReader
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
 
@@ -164,7 +164,7 @@ def _logs(folder: Path, address: str) -> tuple[Log, int]:
         copy = folder / f"copy-{part}.db"
         with closing(PostgresReader(address, part)) as source, closing(SQLiteStore(copy)) as target:
             with closing(SQLiteReader(copy)) as written:
-                copy_store(source, target, written, lambda _: None)
+                copy_store([source], [Target(target, written)], lambda _: None)
             for found in source.find_damage():
                 raise Broken(f"partition {part} is damaged: {found.text}")
         log = Log.of(copy)

@@ -292,10 +292,16 @@ def test_servers_that_start_at_once_make_the_tables_once(address: str) -> None:
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(start, range(4))) == [None] * 4
     session = Session(address)
-    assert session.run([Statement("SELECT version FROM versions ORDER BY version")])[0] == [(1,), (2,), (3,), (4,)]
+    assert session.run([Statement("SELECT version FROM versions ORDER BY version")])[0] == [
+        (1,),
+        (2,),
+        (3,),
+        (4,),
+        (5,),
+    ]
     migrate(session)  # the release before runs on the new tables
-    migrate(session, (*steps, Version("SELECT 1;", works_with=5)))
-    with pytest.raises(InvalidInput, match="which only a toplist that knows version 5 can use"):
+    migrate(session, (*steps, Version("SELECT 1;", works_with=6)))
+    with pytest.raises(InvalidInput, match="which only a toplist that knows version 6 can use"):
         migrate(session)
     session.close()
 

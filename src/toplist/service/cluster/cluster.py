@@ -18,11 +18,11 @@ from toplist.service.cluster.placing import partition_of
 from toplist.service.errors import NotOwner, StoreUnavailable
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.log.events import decode_ranking
-from toplist.service.log.impression_id import parse_id, partition_of_id
+from toplist.service.log.impression_id import id_time, parse_id, partition_of_id
 from toplist.service.log.settings import LearnerSettings
 from toplist.service.store.group_commit import CommitCounts
 from toplist.service.store.postgres.database import Database
-from toplist.service.store.postgres.members import ClusterRows, divide
+from toplist.service.store.postgres.members import ClusterRows, copied_until, divide, look_up
 from toplist.service.store.postgres.reader import PostgresReader
 from toplist.service.wire import ClusterPartition, ClusterServer, ClusterView
 
@@ -70,6 +70,7 @@ class Cluster:
     ) -> None:  # fmt: skip
         self.database, self._log, self._compiler = database, log, compiler
         self.count = divide(database, partitions)
+        self.copied_until = copied_until(database)
         self.clock = clock
         self._memory = memory
         self.owners = Owners(database, address, clock, self._follow, self._complain)
@@ -159,6 +160,18 @@ class Cluster:
             return 0
         partition = partition_of_id(id)
         return partition if partition < self.count else None
+
+    async def partition_of_copy(self, text: str) -> int | None:
+        """The partition of an impression whose id does not tell it; None of others, and of those that are unknown."""
+        id = parse_id(text)
+        if id is None or id_time(id) > self.copied_until:
+            return None
+
+        def read(id: bytes = id) -> int | None:
+            with self.database.read_session() as session:
+                return look_up(session, self.count, id)
+
+        return await asyncio.get_running_loop().run_in_executor(self.database.reading, read)
 
     async def answer_here(
         self, partition: int, here: Callable[[OwnedPartition], Awaitable[T]],

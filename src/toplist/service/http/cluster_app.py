@@ -80,7 +80,11 @@ class ClusterApp(App):
         elif route.route.name == "live_overview":
             response = await self._overview(exchange, route, query, key)
         else:
-            partition = self._partition(route, found, raw)
+            partition = None
+            if self._cluster.copied_until:
+                partition = await self._partition_of_copy(route, found, raw)
+            if partition is None:
+                partition = self._partition(route, found, raw)
             if partition is None:
                 response = await self._respond(exchange, self.handlers, route, found, query, raw, key)
             else:
@@ -111,6 +115,15 @@ class ClusterApp(App):
         if route.route.name == "report_by_token":
             impression = self.handlers.tokens.impression(decode_body(raw, self._decode(route)).token)
             return self._cluster.partition_of_impression(impression)
+        return None
+
+    async def _partition_of_copy(self, route: CompiledRoute, found: list[str], raw: bytes) -> int | None:
+        """The partition of an impression that came from a store divided in another way, whose id tells it not."""
+        if route.names[:1] == ["impression"]:
+            return await self._cluster.partition_of_copy(found[0])
+        if route.route.name == "report_by_token":
+            token = decode_body(raw, self._decode(route)).token
+            return await self._cluster.partition_of_copy(self.handlers.tokens.impression(token))
         return None
 
     def _decode(self, route: CompiledRoute) -> Any:

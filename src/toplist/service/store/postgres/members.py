@@ -8,7 +8,7 @@ from typing import NamedTuple
 from toplist.core.problem import InvalidInput
 from toplist.service.store.postgres.database import Database
 from toplist.service.store.postgres.round_trip import Statement
-from toplist.service.store.postgres.schema import LOCK, VERSIONS
+from toplist.service.store.postgres.schema import DIVIDED, LOCK
 from toplist.service.store.postgres.session import SCHEMA, Session
 
 DEFAULT_PARTS = 16  # of a new database
@@ -77,8 +77,7 @@ def divide(database: Database, parts: int | None = None) -> int:
                 (count - 1,),
             )
             if count > 1:
-                latest = len(VERSIONS)
-                connection.execute("UPDATE versions SET works_with = %s WHERE version = %s", (latest, latest))
+                connection.execute("UPDATE versions SET works_with = %s WHERE version >= %s", (DIVIDED, DIVIDED))
         else:
             count = int(known[0])
     if parts is not None and parts != count:
@@ -87,6 +86,19 @@ def divide(database: Database, parts: int | None = None) -> int:
             f"when servers first use a database; write cluster.partitions = {count}, or name a new database."
         )
     return count
+
+
+def copied_until(database: Database) -> int:
+    """Impressions made up to this moment, in milliseconds, may have ids that do not tell their part."""
+    rows = database.run([Statement("SELECT copied_until FROM cluster")])[0]
+    return int(rows[0][0]) if rows else 0
+
+
+def look_up(session: Session, parts: int, impression: bytes) -> int | None:
+    """The part that has an impression; None if there is none."""
+    query = "SELECT part FROM impressions WHERE part = ANY (%s::smallint[]) AND id = %s"
+    rows = session.run([Statement(query, (list(range(parts)), impression))], read_only=True)[0]
+    return int(rows[0][0]) if rows else None
 
 
 def part_count(database: Database) -> int:

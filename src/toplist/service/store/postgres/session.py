@@ -19,6 +19,7 @@ from toplist.service.errors import NotOwner, StoreUnavailable
 from toplist.service.store.postgres.round_trip import RoundTrip, Statement
 
 SCHEMA = "toplist"
+SNAPSHOT_SECONDS = 3600.0  # that a snapshot may wait for its reader, which holds no locks that others wait for
 STATEMENT_SECONDS = 30.0  # a statement that takes longer is cancelled by the server
 CONNECT_SECONDS = 3
 SILENT_SECONDS = 4.0  # a peer that acknowledges nothing for so long is taken for gone
@@ -120,7 +121,7 @@ class Session:
         with self._lock:
             try:
                 with self._call():
-                    self._round_trip.run([_BEGIN_SNAPSHOT, self._set_up])
+                    self._round_trip.run([_BEGIN_SNAPSHOT, _settings(self._seconds, SNAPSHOT_SECONDS)])
             except psycopg.Error as problem:
                 self._drop()
                 raise explain(problem) from problem
