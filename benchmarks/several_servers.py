@@ -1,14 +1,16 @@
 """CPU per request on SQLite, on PostgreSQL, and by two servers: `python -m benchmarks.several_servers`.
 
-Lists and final reports at L = 1,000 and K = 10 over 64 connections, for each setting in turn, in several rounds; the
-medians are printed. CPU is that of the servers' processes, and PostgreSQL's apart. `... several_servers cold` measures
-the first list of segments whose learners are not in memory instead, on SQLite and on PostgreSQL.
+Lists and final reports at L = 1,000 and K = 10 over 64 connections, whether one server or two share them, for each
+setting in turn, in several rounds; the medians are printed. CPU is that of the servers' processes, and PostgreSQL's
+apart. One server of a cluster is the measure for two: it differs from them in their number alone. `... several_servers
+cold` measures the first list of segments whose learners are not in memory instead, on SQLite and on PostgreSQL.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import random
 import sys
 import tempfile
 from contextlib import ExitStack
@@ -26,7 +28,8 @@ sys.path.append(str(ROOT / "tests" / "service"))
 from postgres_server import PostgresServer  # the one that tests start
 
 ITEMS, POSITIONS, CONNECTIONS = 1000, 10, 64
-PAIRS, ROUNDS = 1500, 3  # lists with their reports per round
+PAIRS, ROUNDS = 1500, 5  # lists with their reports per round
+ONE = "PostgreSQL, one server of a cluster"
 COLD_SEGMENTS, COLD_LISTS = 60, 10
 SECRET = "the secret of both servers of this measurement"
 
@@ -39,7 +42,7 @@ class Cost(NamedTuple):
     database: float
     seconds: float  # of all requests
     wal: float  # bytes
-    transactions: float
+    together: float  # requests per commit
 
 
 def database_cpu(server: PostgresServer) -> float:
@@ -61,7 +64,7 @@ def database_cpu(server: PostgresServer) -> float:
 
 
 def written(address: str) -> tuple[int, int]:
-    """Bytes of the write-ahead log and transactions so far."""
+    """Bytes of the write-ahead log and transactions so far; the latter are counted up to a second late."""
     with psycopg.connect(address, autocommit=True) as connection:
         found = connection.execute(
             "SELECT pg_current_wal_lsn() - '0/0'::pg_lsn, (SELECT sum(xact_commit) FROM pg_stat_database)"
@@ -70,14 +73,15 @@ def written(address: str) -> tuple[int, int]:
     return int(found[0]), int(found[1])
 
 
-async def ask_all(ports: list[int], rankings: list[str], pairs: int) -> None:
-    """Lists with their reports; connection n asks port and ranking n, in turn."""
-    left = iter(range(pairs))
+async def ask_all(ports: list[int], rankings: list[str], pairs: int, *, at_random: bool = False) -> None:
+    """Lists with their reports; connection n asks port and ranking n, in turn, or any ranking."""
+    left, chance = iter(range(pairs)), random.Random(pairs)
 
     async def work(number: int) -> None:
         line = await Line.to(ports[number % len(ports)])
         for _ in left:
-            path = f"/v1/rankings/{rankings[number % len(rankings)]}/lists"
+            ranking = chance.choice(rankings) if at_random else rankings[number % len(rankings)]
+            path = f"/v1/rankings/{ranking}/lists"
             listed: dict[str, Any] = json.loads((await line.ask("POST", path, b"{}")).body)
             report = json.dumps({"clicks": [2], "final": True}).encode()
             answer = await line.ask("PUT", f"/v1/impressions/{listed['impression']}/clicks", report)
@@ -88,25 +92,29 @@ async def ask_all(ports: list[int], rankings: list[str], pairs: int) -> None:
 
 
 def measure(
-    servers: list[Server], ports: list[int], rankings: list[str], database: PostgresServer | None, address: str = ""
-) -> Cost:
+    servers: list[Server], rankings: list[str], database: PostgresServer | None, address: str = "",
+    *, at_random: bool = False,
+) -> Cost:  # fmt: skip
     """What a request takes."""
-    asyncio.run(ask_all(ports, rankings, 200))
+    ports = [server.port for server in servers]
+    asyncio.run(ask_all(ports, rankings, 200, at_random=at_random))
     before = sum(server.cpu() for server in servers)
+    before_commits = sum(_number(server, "toplist_commits_total") for server in servers)
     before_forwarded = sum(_counted(server, "forwarded") for server in servers)
     before_database = database_cpu(database) if database else 0.0
-    before_log = written(address) if database else (0, 0)
+    before_log = written(address)[0] if database else 0
     begun = asyncio.new_event_loop().time()
-    asyncio.run(ask_all(ports, rankings, PAIRS))
+    asyncio.run(ask_all(ports, rankings, PAIRS, at_random=at_random))
     seconds = asyncio.new_event_loop().time() - begun
-    after_log = written(address) if database else (0, 0)
+    after_log = written(address)[0] if database else 0
     cpu = sum(server.cpu() for server in servers) - before
     cpu_database = (database_cpu(database) if database else 0.0) - before_database
     requests = 2 * PAIRS
     forwarded = sum(_counted(server, "forwarded") for server in servers) - before_forwarded
+    commits = sum(_number(server, "toplist_commits_total") for server in servers) - before_commits
     return Cost(
         1e6 * cpu / requests, forwarded / requests, 1e6 * cpu_database / requests, seconds,
-        (after_log[0] - before_log[0]) / requests, (after_log[1] - before_log[1]) / requests,
+        (after_log - before_log) / requests, requests / commits,
     )  # fmt: skip
 
 
@@ -138,8 +146,14 @@ def owned_by(server: Server, others: list[Server]) -> list[str]:
 
 
 def _counted(server: Server, how: str) -> float:
+    """Requests of a server in a cluster, by how they were answered."""
+    return _number(server, f'toplist_cluster_requests_total{{how="{how}"}}')
+
+
+def _number(server: Server, name: str) -> float:
+    """A number among the metrics of a server; 0 if it has none of this name."""
     for line in server.ask_raw("GET", "/metrics")[1].decode().splitlines():
-        if line.startswith(f'toplist_cluster_requests_total{{how="{how}"}}'):
+        if line.startswith(f"{name} "):
             return float(line.rsplit(" ", 1)[1])
     return 0.0
 
@@ -201,36 +215,49 @@ def main() -> None:
             ending.callback(server.kill)
             return server.start()
 
-        for name in ("alone", "shared"):
+        for name in ("alone", "first", "shared"):
             database.run(f"CREATE DATABASE {name}")
-        alone, shared = database.address("alone"), database.address("shared")
+        alone, first, shared = map(database.address, ("alone", "first", "shared"))
+
+        def of_cluster(name: str, address: str) -> Server:
+            return started(
+                name, address, cluster_port=str(free_port()), cluster_secret=SECRET, cluster_partitions="8"
+            )  # fmt: skip
+
         file = started("file", None)
         file.create("front", ITEMS, POSITIONS, click_window=600.0)
         single = started("single", alone)
         single.create("front", ITEMS, POSITIONS, click_window=600.0)
-        two = [
-            started(f"two-{n}", shared, cluster_port=str(free_port()), cluster_secret=SECRET, cluster_partitions="8")
-            for n in range(2)
-        ]
+        one = of_cluster("one", first)
+        wait_until_settled(one, 1)
+        one.create("front", ITEMS, POSITIONS, click_window=600.0)
+        two = [of_cluster(f"two-{n}", shared) for n in range(2)]
         wait_until_settled(two[0], len(two))
         rankings = owned_by(two[0], two[1:])
-        ports = [server.port for server in two]
         for _ in range(ROUNDS):
-            costs.setdefault("SQLite", []).append(measure([file], [file.port], ["front"], None))
-            one = measure([single], [single.port], ["front"], database, alone)
-            costs.setdefault("PostgreSQL, one server", []).append(one)
-            owned = measure(two, ports, rankings, database, shared)
-            costs.setdefault("PostgreSQL, two servers, asked for their own rankings", []).append(owned)
-            forwarded = measure(two, ports, rankings[::-1], database, shared)
-            costs.setdefault("PostgreSQL, two servers, each asked for the other's", []).append(forwarded)
-    base = median(cost.servers for cost in costs["PostgreSQL, one server"])
+            for what, cost in (
+                ("SQLite", measure([file], ["front"], None)),
+                ("PostgreSQL, one server alone", measure([single], ["front"], database, alone)),
+                (ONE, measure([one], ["front"], database, first)),
+                ("PostgreSQL, two servers, asked for their own rankings", measure(two, rankings, database, shared)),
+                (
+                    "PostgreSQL, two servers, asked at random",
+                    measure(two, rankings, database, shared, at_random=True),
+                ),
+                (
+                    "PostgreSQL, two servers, each asked for the other's",
+                    measure(two, rankings[::-1], database, shared),
+                ),
+            ):
+                costs.setdefault(what, []).append(cost)
     for what, several in costs.items():
         cost = Cost(*(median(values) for values in zip(*several, strict=True)))
+        ratio = median(own.servers / base.servers for own, base in zip(several, costs[ONE], strict=True))
         print(
-            f"{what}: {cost.servers:.0f} us of CPU per request ({cost.servers / base:.2f} of one on PostgreSQL), "
+            f"{what}: {cost.servers:.0f} us of CPU per request ({ratio:.2f} of one of a cluster in the same round), "
             f"{cost.forwarded:.0%} forwarded, {cost.database:.0f} us of PostgreSQL, "
             f"{2 * PAIRS / cost.seconds:.0f} requests per second, "
-            f"{cost.wal:.0f} bytes of WAL and {cost.transactions:.3f} transactions per request"
+            f"{cost.wal:.0f} bytes of WAL per request, {cost.together:.0f} requests per transaction"
         )
 
 

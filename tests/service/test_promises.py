@@ -144,3 +144,11 @@ def test_another_regret_is_noticed() -> None:
     for other in (chance.normal(22.0, 2.0, 50), chance.normal(20.0, 5.0, 50)):
         with pytest.raises(Broken, match=r"p = 0\.00"):
             judged(other, chance.normal(20.0, 2.0, 1000), 100)
+
+
+def test_how_long_rankings_wait_after_the_database_is_back_without_the_times_it_is_away() -> None:
+    first, second = (f"/v1/rankings/{name}/lists" for name in ("first", "second"))
+    calls = [shown(begun, f"list {begun}", "x") for begun in (9.5, 10.5, 20.5)]  # each takes a second
+    calls = [call._replace(path=path) for call, path in zip(calls, (first, first, second), strict=True)]
+    assert History(calls[:1]).until_all_answer([(8.0, 9.0)]) == [1.5]
+    assert History(calls).until_all_answer([(8.0, 10.0), (12.0, 19.0)]) == [4.5, 2.5]

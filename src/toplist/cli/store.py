@@ -74,7 +74,7 @@ def run(arguments: Namespace) -> int:
     if arguments.action == "export":
         return export(store, arguments.file, arguments.ranking)
     if arguments.action == "copy":
-        return copy(store, arguments.file)
+        return copy(store, arguments.file, settings.cluster.partitions)
     return backup(store, arguments.file)
 
 
@@ -102,30 +102,25 @@ def open_parts(store: Path | str) -> list[Any]:
     return open_all(store) if isinstance(store, str) else [open_store(store)]
 
 
-def copy(store: Path | str, target: str) -> int:
-    """Copy the committed state of the store to an empty store, of the same kind or another."""
-    from toplist.core.problem import InvalidInput
-    from toplist.service.store.address import checked_store, open_reader, shown_store
-    from toplist.service.store.address import open_store as open_target
-    from toplist.service.store.copy import copy_store
+def copy(store: Path | str, target: str, partitions: int | None) -> int:
+    """Copy the committed state of the store to an empty store, of the same kind or another, divided or not."""
+    from toplist.service.cluster.placing import partition_of
+    from toplist.service.log.copy_parts import copy_parts
+    from toplist.service.store.address import checked_store, note_copied, open_targets, shown_store
     from toplist.support.files import private_files
     from toplist.support.progress_bar import ShareBar
     from toplist.support.tables import count_text
 
     place = checked_store(target)
     with ExitStack() as opened:
-        parts = [opened.enter_context(closing(part)) for part in open_parts(store)]
-        if len(parts) > 1:
-            raise InvalidInput(
-                f"The database is divided into {len(parts)} partitions, each with a log of its own, which no other "
-                f"store can hold as one; copy it with pg_dump."
-            )
-    with (
-        closing(open_store(store)) as source, private_files(), closing(open_target(place)) as written,
-        closing(open_reader(place)) as reader, ShareBar(sys.stderr) as bar,
-    ):  # fmt: skip
-        copied = copy_store(source, written, reader, bar)
-    print(f"{count_text(copied, 'row')} of {shown_store(str(store))} are copied to {shown_store(target)}.")
+        sources = [opened.enter_context(closing(part)) for part in open_parts(store)]
+        opened.enter_context(private_files())
+        targets = opened.enter_context(open_targets(place, partitions))
+        bar = opened.enter_context(ShareBar(sys.stderr))
+        copied = copy_parts(sources, targets, lambda name: partition_of(name, len(targets)), bar)
+    if copied.until:
+        note_copied(place, copied.until)
+    print(f"{count_text(copied.rows, 'row')} of {shown_store(str(store))} are copied to {shown_store(target)}.")
     return Exit.FINE
 
 

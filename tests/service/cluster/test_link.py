@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
 import pytest
+from msgspec.structs import replace
 from running import run
 
 from toplist.service.cluster.listener import MOST_STRANGERS, Listener, Parts
@@ -56,6 +57,10 @@ def ask(partition: int = 1, route: str = "echo", body: bytes = b"x") -> Ask:
     return Ask(0, partition, route, ["front"], b"", body, b"id", "caller")
 
 
+async def send(peers: Peers, address: str, ask: Ask) -> ForwardedAnswer:
+    return await peers.ask(address, ask.partition, lambda id: replace(ask, id=id))
+
+
 @asynccontextmanager
 async def listening(owner: Owner) -> AsyncIterator[str]:
     listener = Listener(SECRET, owner.answer, owner.look_again)
@@ -75,15 +80,15 @@ def test_many_requests_share_a_connection() -> None:
         owner = Owner()
         async with listening(owner) as address:
             peers = Peers(SECRET)
-            answers = await asyncio.gather(*(peers.ask(address, ask(body=b"%d " % n)) for n in range(200)))
+            answers = await asyncio.gather(*(send(peers, address, ask(body=b"%d " % n)) for n in range(200)))
             assert [answer.body for answer in answers] == [b"%d %d " % (n, n) for n in range(200)]
             assert answers[0].headers == {"a": "b"}
-            large = await peers.ask(address, ask(body=b"x" * 5_000_000))
+            large = await send(peers, address, ask(body=b"x" * 5_000_000))
             assert large.body == b"x" * 10_000_000
             with pytest.raises(NotSent):
-                await peers.ask(address, ask(0))
+                await send(peers, address, ask(0))
             await peers.tell_to_look(address)
-            await peers.ask(address, ask())
+            await send(peers, address, ask())
             assert owner.looked == 1
             peers.close()
 
@@ -94,7 +99,7 @@ def test_a_stream_is_read_part_by_part() -> None:
     async def work() -> None:
         async with listening(Owner()) as address:
             peers = Peers(SECRET)
-            answer = await peers.ask(address, ask(route="stream"))
+            answer = await send(peers, address, ask(route="stream"))
             assert answer.is_stream
             assert [await peers.next_part(address, answer) for _ in range(4)] == [b"0", b"1", b"2", None]
             with pytest.raises(OutcomeUnknown):
@@ -110,7 +115,7 @@ def test_who_does_not_know_the_secret_is_not_listened_to() -> None:
         async with listening(owner) as address:
             peers = Peers(b"another secret")
             with pytest.raises(NotSent):
-                await peers.ask(address, ask())
+                await send(peers, address, ask())
             host, _, port = address.rpartition(":")
             reader, writer = await asyncio.open_connection(host, int(port))
             nonce = await reader.readexactly(32)
@@ -129,7 +134,7 @@ def test_a_flood_of_silent_connections_is_cut_and_keeps_no_server_out() -> None:
             host, _, port = address.rpartition(":")
             flood = [await asyncio.open_connection(host, int(port), local_addr=("127.0.0.9", 0)) for _ in range(60)]
             peers = Peers(SECRET)
-            assert (await peers.ask(address, ask())).body == b"xx"
+            assert (await send(peers, address, ask())).body == b"xx"
             closed = [asyncio.create_task(reader.read()) for reader, _ in flood]  # the challenge, and then the end
             done, _ = await asyncio.wait(closed, timeout=2.0)  # those that are left end after the handshake's time
             assert len(done) >= 60 - MOST_STRANGERS
@@ -145,8 +150,8 @@ def test_an_answer_that_never_comes_is_given_up_when_the_partition_moves_or_the_
     async def work() -> None:
         async with listening(Owner()) as address:
             peers = Peers(SECRET)
-            await peers.ask(address, ask())
-            waiting = asyncio.create_task(peers.ask(address, ask(2)))
+            await send(peers, address, ask())
+            waiting = asyncio.create_task(send(peers, address, ask(2)))
             await asyncio.sleep(0.05)
             peers.give_up(1, None)
             peers.give_up(2, address)
@@ -155,7 +160,7 @@ def test_an_answer_that_never_comes_is_given_up_when_the_partition_moves_or_the_
             peers.give_up(2, "another")
             with pytest.raises(OutcomeUnknown):
                 await waiting
-            waiting = asyncio.create_task(peers.ask(address, ask(2)))
+            waiting = asyncio.create_task(send(peers, address, ask(2)))
             await asyncio.sleep(0.05)
             peers.close()
             with pytest.raises(OutcomeUnknown):
@@ -166,21 +171,22 @@ def test_an_answer_that_never_comes_is_given_up_when_the_partition_moves_or_the_
 
 def test_an_answer_that_never_comes_is_given_up_after_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toplist.service.cluster.peers.ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("toplist.service.cluster.peers.LOOK_EVERY", 0.05)
 
     async def work() -> None:
         async with listening(Owner()) as address, asyncio.timeout(PATIENCE):
             peers = Peers(SECRET)
-            waiting = asyncio.create_task(peers.ask(address, ask(2)))
+            waiting = asyncio.create_task(send(peers, address, ask(2)))
             while not waiting.done():  # answers about others come: the connection works
-                await peers.ask(address, ask())
+                await send(peers, address, ask())
                 await asyncio.sleep(0.02)
             assert isinstance(waiting.exception(), OutcomeUnknown)
             link = peers.links[address]
             with pytest.raises(OutcomeUnknown):
-                await peers.ask(address, ask(2))
+                await send(peers, address, ask(2))
             await asyncio.sleep(0.05)
             assert not link.is_open  # nothing came: it is opened anew
-            assert (await peers.ask(address, ask())).body == b"xx"
+            assert (await send(peers, address, ask())).body == b"xx"
             peers.close()
 
     run(work())
@@ -190,7 +196,7 @@ def test_a_request_that_fails_is_answered() -> None:
     async def work() -> None:
         async with listening(Owner()) as address, asyncio.timeout(PATIENCE):
             peers = Peers(SECRET)
-            answer = await peers.ask(address, ask(route="of a later release"))
+            answer = await send(peers, address, ask(route="of a later release"))
             assert (answer.status, json.loads(answer.body)["status"]) == (500, 500)
             peers.close()
 
@@ -203,13 +209,13 @@ def test_nothing_is_sent_on_a_connection_that_has_ended() -> None:
     async def work() -> None:
         async with listening(Owner()) as address, asyncio.timeout(PATIENCE):
             peers = Peers(SECRET)
-            await peers.ask(address, ask())
+            await send(peers, address, ask())
             link = peers.links[address]
             link.close()
             await asyncio.sleep(0.05)
             peers.links[address] = link
             with pytest.raises(NotSent):
-                await peers.ask(address, ask())
+                await send(peers, address, ask())
 
     run(work())
 
@@ -230,7 +236,7 @@ def test_a_connection_that_proves_nothing_in_time_is_closed(monkeypatch: pytest.
         server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
         async with server, asyncio.timeout(PATIENCE):
             with pytest.raises(NotSent):
-                await Peers(SECRET).ask(f"127.0.0.1:{server.sockets[0].getsockname()[1]}", ask())
+                await send(Peers(SECRET), f"127.0.0.1:{server.sockets[0].getsockname()[1]}", ask())
             await ended.wait()
 
     run(work())
@@ -243,6 +249,6 @@ def test_a_server_that_cannot_be_reached_was_asked_nothing() -> None:
         peers = Peers(SECRET)
         for _ in range(2):
             with pytest.raises(NotSent):
-                await peers.ask(f"127.0.0.1:{port}", ask())
+                await send(peers, f"127.0.0.1:{port}", ask())
 
     run(work())

@@ -17,8 +17,9 @@ from postgres_server import database
 from postgres_server import server as shared_server
 
 from toplist.service.store.postgres import check_address
+from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.schema import VERSIONS
-from toplist.service.store.postgres.session import Session, Statement
+from toplist.service.store.postgres.session import Session
 
 SECRET = "the secret of all servers of a test"
 PROGRAM = ("tests.service.cluster.odd_server", "serve")

@@ -21,7 +21,7 @@ from toplist.service.store.postgres.database import Database
 from toplist.service.store.postgres.members import ClusterRows, be_seen, divide
 
 PATIENCE = 20.0  # seconds
-ADDRESS = "127.0.0.1:1"
+ADDRESS, OTHER_ADDRESS = "127.0.0.1:1", "127.0.0.1:2"
 
 
 @pytest.fixture
@@ -119,5 +119,31 @@ def test_an_error_that_nobody_foresaw_does_not_end_the_asking(address: str) -> N
             await until(lambda: len(asked) == 4)
             await owners.stop()
         assert [str(problem) for problem in problems] == ["unforeseen"]
+
+    run(work())
+
+
+def test_servers_that_could_not_be_seen_while_the_database_was_away_keep_their_partitions(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def work() -> None:
+        with closing(Database(address, lease=0.3)) as shared, closing(Database(address, lease=0.3)) as other:
+            divide(shared, 8)
+            owners = Owners(shared, ADDRESS, DatabaseClock(), lambda _: None, lambda _: None)
+            be_seen(other, OTHER_ADDRESS, False)
+            await owners.ask()
+            own = [owners.is_own(number) for number in range(8)]
+            assert True in own
+            assert False in own
+            await asyncio.sleep(0.4)  # neither could ask
+            await owners.ask()
+            assert [owners.is_own(number) for number in range(8)] == own
+            await owners.ask()
+            assert [owners.is_own(number) for number in range(8)] == own
+            monkeypatch.setattr("toplist.service.cluster.owners.GRACE_SECONDS", 0.0)
+            await asyncio.sleep(0.4)
+            await owners.ask()  # the other one had its time
+            assert all(owners.is_own(number) for number in range(8))
+            await owners.stop()
 
     run(work())

@@ -424,3 +424,46 @@ def test_forgetting_lets_others_have_their_turn(tmp_path: Path, monkeypatch: pyt
             assert sizes[3:] == [10, 10, 6]  # it goes on where it ended
 
     run(play())
+
+
+def test_a_store_in_which_nothing_is_due_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def play() -> None:
+        clock = Clock()
+        async with at_work(tmp_path / "db", clock) as service:
+            await front(service, click_window=10.0)
+            store, asked = service.transactions.store, list[int]()
+            plainly = store.read
+
+            async def read(work: Any) -> Any:
+                asked.append(1)
+                return await plainly(work)
+
+            monkeypatch.setattr(store, "read", read)
+
+            async def look() -> int:
+                """Reads of the periodic work."""
+                asked.clear()
+                await service.impressions.close_all_due()
+                await service.retention.purge_deleted()
+                return len(asked)
+
+            async def look_again() -> int:
+                """After looks that may find something, and when to look next."""
+                await look()
+                await look()
+                return await look()
+
+            assert not await look_again()
+            await service.impressions.activate((await shown(service, deferred=True)).impression)
+            assert not await look_again()
+            clock.pass_(10.1)
+            assert not await look_again()
+            assert service.learned.total() == 1
+            await shown(service)
+            clock.pass_(10.1)
+            assert not await look_again()
+            assert service.learned.total() == 2
+            await service.rankings.delete("front")
+            assert await service.retention.purge_deleted()
+
+    run(play())

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import psycopg
 from postgres_server import PostgresServer
 
-from toplist.service.store.copy import copy_store
+from toplist.service.store.copy import Target, copy_store
 from toplist.service.store.postgres import PostgresReader
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
 
@@ -30,6 +30,7 @@ from .proxy import TROUBLES
 from .takeovers import PATIENCE, end_in_order
 
 WINDOW = 5.0  # seconds
+RECOVERY = 5.0  # seconds after the database is back
 CLOSED = 60.0  # seconds after which all windows must be closed
 _NUMBERED = """SELECT part, last_seq, count(seq), count(DISTINCT seq), coalesce(max(seq), 0)
     FROM toplist.parts LEFT JOIN toplist.events USING (part) GROUP BY 1, 2 ORDER BY 1"""
@@ -72,7 +73,9 @@ def check(
         f"{what} {median(times):.2f} s in the median, {max(times):.2f} s at most"
         for what, times in sorted(played.waits.items())
     )
-    if back := [history.until_all_answer(moment) for moment in drama.database_back]:
+    if back := history.until_all_answer(drama.database_away):
+        if max(back) > RECOVERY:
+            raise Broken(f"a ranking was not answered within {RECOVERY:.0f} s of the database, but {max(back):.2f} s")
         longest += (
             f"; after the database was back, all rankings answer in {median(back):.2f} s, {max(back):.2f} s at most"
         )
@@ -161,7 +164,7 @@ def _logs(folder: Path, address: str) -> tuple[Log, int]:
         copy = folder / f"copy-{part}.db"
         with closing(PostgresReader(address, part)) as source, closing(SQLiteStore(copy)) as target:
             with closing(SQLiteReader(copy)) as written:
-                copy_store(source, target, written, lambda _: None)
+                copy_store([source], [Target(target, written)], lambda _: None)
             for found in source.find_damage():
                 raise Broken(f"partition {part} is damaged: {found.text}")
         log = Log.of(copy)

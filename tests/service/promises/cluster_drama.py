@@ -25,7 +25,7 @@ class Drama:
         self._cluster, self._chance, self._kinds, self._troubles = cluster, chance, kinds, troubles
         self.seen: Counter[str] = Counter()
         self.details: Counter[str] = Counter()
-        self.database_back: list[float] = []  # when the database took connections again, on the clock of the loop
+        self.database_away: list[tuple[float, float]] = []  # from when to when, on the clock of the loop
         self._episodes: dict[str, Callable[[Server], Awaitable[None]]] = {
             "kill": self._kill, "stop": self._stop, "restart": self._restart, "crash": self._crash, "cut": self._cut,
         }  # fmt: skip
@@ -64,10 +64,11 @@ class Drama:
         database = self._cluster.database
         how = self._chance.choice([signal.SIGQUIT, signal.SIGKILL])
         self.details["immediate shutdown of the database" if how == signal.SIGQUIT else "kill -9 of the database"] += 1
+        gone = asyncio.get_running_loop().time()
         await asyncio.to_thread(database.stop, how)
         await asyncio.sleep(self._chance.uniform(0.0, 0.5))
         await asyncio.to_thread(database.start)
-        self.database_back.append(asyncio.get_running_loop().time())
+        self.database_away.append((gone, asyncio.get_running_loop().time()))
 
     async def _cut(self, server: Server) -> None:
         """A connection is cut, slowed down, or works in one direction only."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 from typing import Any, NamedTuple
@@ -50,13 +51,21 @@ class History:
         self._check_reports(reports)
         self._check_windows(lists, reports)
 
-    def until_all_answer(self, moment: float) -> float:
-        """Seconds from a moment until a list of every ranking was answered."""
-        first: dict[str, float] = {}
-        for call in self.calls:
-            if call.path.endswith("/lists") and call.ended > moment:
-                first[call.path] = min(first.get(call.path, inf), call.ended)
-        return max(first.values(), default=moment) - moment
+    def until_all_answer(self, away: Sequence[tuple[float, float]]) -> list[float]:
+        """For each time that the database was away: its seconds afterwards until a list of every ranking was answered.
+
+        Seconds in which it was away again do not count.
+        """
+        found = []
+        for _, back in away:
+            first: dict[str, float] = {}
+            for call in self.calls:
+                if call.path.endswith("/lists") and call.ended > back:
+                    first[call.path] = min(first.get(call.path, inf), call.ended)
+            last = max(first.values(), default=back)
+            again = sum(min(until, last) - since for since, until in away if back < since < last)
+            found.append(last - back - again)
+        return found
 
     def _check_lists(self, lists: list[Call]) -> None:
         made: dict[str, tuple[str, Any]] = {}

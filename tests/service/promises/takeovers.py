@@ -15,7 +15,7 @@ from benchmarks.server import UNLIMITED, Server
 from postgres_server import PostgresServer
 
 from toplist.service.store.address import open_reader
-from toplist.service.store.copy import copy_store
+from toplist.service.store.copy import Target, copy_store
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
 
 from .beliefs import states
@@ -54,7 +54,7 @@ def check(folder: Path, episodes: int, seed: int = 9, last: float = 1.0) -> str:
         copy = folder / "copy.db"
         with closing(open_reader(address)) as source, closing(SQLiteStore(copy)) as target:
             with closing(SQLiteReader(copy)) as written:
-                copy_store(source, target, written, lambda _: None)
+                copy_store([source], [Target(target, written)], lambda _: None)
             damage = [found.text for found in source.find_damage()]
         if damage:
             raise Broken(f"the database is damaged: {damage[0]}")

@@ -12,7 +12,8 @@ from postgres_server import PostgresServer
 
 from toplist.service.errors import StoreUnavailable
 from toplist.service.store.postgres import PostgresStore
-from toplist.service.store.postgres.session import Session, Statement
+from toplist.service.store.postgres.round_trip import Statement
+from toplist.service.store.postgres.session import Session
 
 PASSWORD = "kingfisher-7"
 

@@ -16,7 +16,8 @@ from toplist.service.log.events import RankingEvent, encode
 from toplist.service.store.postgres import PostgresReader, PostgresStore
 from toplist.service.store.postgres.database import Database, Taken
 from toplist.service.store.postgres.members import be_gone, be_seen, check_undivided, divide
-from toplist.service.store.postgres.session import Fenced, Refusal, Session, Statement
+from toplist.service.store.postgres.round_trip import Statement
+from toplist.service.store.postgres.session import Fenced, Refusal, Session
 from toplist.service.store.postgres.shared_writer import Share
 from toplist.service.store.protocol import EventRow, LearnerRow, RankingRow, Row
 from toplist.service.wire import RankingSpec
@@ -278,4 +279,4 @@ def test_all_parts_of_a_divided_store_are_checked_and_exported(
         session.run([Statement("UPDATE events SET at = at + 1 WHERE part = 3")])
     assert main(["store", "check", "--store", address]) == Exit.BROKEN
     assert main(["store", "copy", str(tmp_path / "copy.db"), "--store", address]) == Exit.INPUT
-    assert "copy it with pg_dump" in capsys.readouterr().err
+    assert "is damaged in its events" in capsys.readouterr().err

@@ -9,7 +9,8 @@ from running import at_work, front, run, shown, told
 from test_postgres import COMMITS, content
 
 from toplist.service.store.postgres import PostgresReader, PostgresStore, check_address
-from toplist.service.store.postgres.session import Session, Statement
+from toplist.service.store.postgres.round_trip import Statement
+from toplist.service.store.postgres.session import Session
 
 
 def test_the_store_works_through_pgbouncer(tmp_path: Path) -> None:

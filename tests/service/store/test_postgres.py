@@ -20,9 +20,11 @@ from toplist.service.store import protocol
 from toplist.service.store.address import shown_store
 from toplist.service.store.digests import TABLES
 from toplist.service.store.postgres import PostgresReader, PostgresStore
+from toplist.service.store.postgres.arrays import encode_array
 from toplist.service.store.postgres.database import Database
+from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.schema import VERSIONS, Version, migrate
-from toplist.service.store.postgres.session import Fenced, Session, Statement
+from toplist.service.store.postgres.session import Fenced, Session
 from toplist.service.store.protocol import (
     DeletedLearnerRow,
     DeletedRow,
@@ -290,10 +292,16 @@ def test_servers_that_start_at_once_make_the_tables_once(address: str) -> None:
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(start, range(4))) == [None] * 4
     session = Session(address)
-    assert session.run([Statement("SELECT version FROM versions ORDER BY version")])[0] == [(1,), (2,), (3,), (4,)]
+    assert session.run([Statement("SELECT version FROM versions ORDER BY version")])[0] == [
+        (1,),
+        (2,),
+        (3,),
+        (4,),
+        (5,),
+    ]
     migrate(session)  # the release before runs on the new tables
-    migrate(session, (*steps, Version("SELECT 1;", works_with=5)))
-    with pytest.raises(InvalidInput, match="which only a toplist that knows version 5 can use"):
+    migrate(session, (*steps, Version("SELECT 1;", works_with=6)))
+    with pytest.raises(InvalidInput, match="which only a toplist that knows version 6 can use"):
         migrate(session)
     session.close()
 
@@ -378,3 +386,32 @@ def test_the_code_of_a_policy_is_remembered(tmp_path: Path, monkeypatch: pytest.
         policy_code.policy_code.cache_clear()
     assert code == made
     assert warning is not None
+
+
+@pytest.mark.parametrize(
+    ("kind", "values"),
+    [
+        ("bigint", [-(1 << 63), 0, (1 << 63) - 1]),
+        ("bigint", list(range(1000))),  # more than are packed at once
+        ("smallint", [-(1 << 15), 7]),
+        ("text", ["", None, "grün", "x" * 70_000]),
+        ("bytea", [b"", None, bytes(range(256)) * 9]),
+        ("text", []),
+    ],
+)
+def test_arrays_are_read_as_they_were_encoded(address: str, kind: str, values: list[Any]) -> None:
+    session = Session(address)
+    with closing(session):
+        found = session.run([Statement(f"SELECT * FROM unnest(%b::{kind}[])", (encode_array(kind, values),))])[0]
+    assert [value for (value,) in found] == values
+
+
+def test_statements_and_answers_of_any_size_take_one_round_trip(address: str) -> None:
+    """Each end sends megabytes: it reads meanwhile, or both would wait for ever."""
+    large = b"x" * 8_000_000
+    with closing(Session(address)) as session:
+        found = session.run([Statement("SELECT %s::bytea, %s::int", (large, n)) for n in range(4)])
+        assert found == [[(large, n)] for n in range(4)]
+        with pytest.raises(StoreUnavailable, match="division by zero"):
+            session.run([Statement("SELECT 1"), Statement("SELECT 1 / %s::int", (0,)), Statement("SELECT 2")])
+        assert session.run([Statement("SELECT %(b)s::int - %(a)s::int + %(b)s::int", {"a": 1, "b": 2})]) == [[(3,)]]

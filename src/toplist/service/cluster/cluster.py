@@ -18,11 +18,11 @@ from toplist.service.cluster.placing import partition_of
 from toplist.service.errors import NotOwner, StoreUnavailable
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.log.events import decode_ranking
-from toplist.service.log.impression_id import parse_id, partition_of_id
+from toplist.service.log.impression_id import id_time, parse_id, partition_of_id
 from toplist.service.log.settings import LearnerSettings
 from toplist.service.store.group_commit import CommitCounts
 from toplist.service.store.postgres.database import Database
-from toplist.service.store.postgres.members import ClusterRows, divide
+from toplist.service.store.postgres.members import ClusterRows, copied_until, divide, look_up
 from toplist.service.store.postgres.reader import PostgresReader
 from toplist.service.wire import ClusterPartition, ClusterServer, ClusterView
 
@@ -70,6 +70,7 @@ class Cluster:
     ) -> None:  # fmt: skip
         self.database, self._log, self._compiler = database, log, compiler
         self.count = divide(database, partitions)
+        self.copied_until = copied_until(database)
         self.clock = clock
         self._memory = memory
         self.owners = Owners(database, address, clock, self._follow, self._complain)
@@ -160,6 +161,18 @@ class Cluster:
         partition = partition_of_id(id)
         return partition if partition < self.count else None
 
+    async def partition_of_copy(self, text: str) -> int | None:
+        """The partition of an impression whose id does not tell it; None of others, and of those that are unknown."""
+        id = parse_id(text)
+        if id is None or id_time(id) > self.copied_until:
+            return None
+
+        def read(id: bytes = id) -> int | None:
+            with self.database.read_session() as session:
+                return look_up(session, self.count, id)
+
+        return await asyncio.get_running_loop().run_in_executor(self.database.reading, read)
+
     async def answer_here(
         self, partition: int, here: Callable[[OwnedPartition], Awaitable[T]],
         goes_on: Callable[[OwnedPartition], bool],
@@ -168,43 +181,43 @@ class Cluster:
         while True:
             held = self.partitions.owned.get(partition)
             if held is not None and (held.is_serving or (not held.is_closing and goes_on(held))):
-                with held.serving():
+                with held:
                     return await here(held)
             if held is not None or not self.partitions.is_moving(partition):
                 raise NotSent
             await self.owners.wait(LOOK_EVERY)  # it is being taken
 
     async def answer(
-        self, ask: Ask, here: Callable[[OwnedPartition], Awaitable[T]], goes_on: Callable[[OwnedPartition], bool]
-    ) -> T | tuple[str, ForwardedAnswer]:
+        self, partition: int, here: Callable[[OwnedPartition], Awaitable[T]], ask: Callable[[int], Ask],
+        goes_on: Callable[[OwnedPartition], bool],
+    ) -> T | tuple[str, ForwardedAnswer]:  # fmt: skip
         """Answer a request, here or by the owner of its partition, whose address then comes with the answer.
 
-        A partition whose lease is over is asked where `goes_on` says that it answers from memory.
+        `ask` makes the message to the owner, given its id. A partition whose lease is over is asked where `goes_on`
+        says that it answers from memory.
 
         A request is sent again only where it surely had no effect: its owner could not be reached, or was not the
         owner, or its commit was fenced.
         """
-        partition = ask.partition
-        loop = asyncio.get_running_loop()
-        until = loop.time() + PATIENCE
+        begun = monotonic()
         while True:
             held = self.partitions.owned.get(partition)
             address = None
             if held is not None and (held.is_serving or (not held.is_closing and goes_on(held))):
                 try:
-                    with held.serving():
+                    with held:
                         answer = await here(held)
                         self.requests["owned"] += 1
                         return answer
                 except NotOwner:
                     self.requests["fenced"] += 1
-                    if loop.time() >= until:
+                    if monotonic() >= begun + PATIENCE:
                         raise
             else:
                 address = self.owners.address_of(partition)
             if address is not None and address != self.owners.address:
                 try:
-                    forwarded = await self.peers.ask(address, ask)
+                    forwarded = await self.peers.ask(address, partition, ask)
                     self.requests["forwarded"] += 1
                     return address, forwarded
                 except NotSent:
@@ -215,7 +228,7 @@ class Cluster:
                         "The server that owns this ranking did not answer, and whether it did what was asked is "
                         "unknown; ask again, lists with their request_id."
                     ) from None
-            if loop.time() >= until:
+            if monotonic() >= begun + PATIENCE:
                 raise StoreUnavailable("No server owns this ranking now; another one takes over soon.")
             await self.owners.wait(LOOK_EVERY)
 
@@ -301,7 +314,7 @@ class Cluster:
         """Number of impressions of this server's partitions that are neither learned nor dropped."""
         total = 0
         for held in list(self.partitions.owned.values()):
-            with suppress(StoreUnavailable), held.serving():
+            with suppress(StoreUnavailable), held:
                 total += await held.service.open_impressions()
         return total
 

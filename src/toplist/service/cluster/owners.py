@@ -15,6 +15,7 @@ from toplist.service.store.postgres.database import ASK_AGAIN, Database
 from toplist.service.store.postgres.members import ClusterRows, PartRow, ServerRow, be_gone, be_seen
 
 PER_LEASE = 5  # times that the database is asked within a lease
+GRACE_SECONDS = 2.0  # for others to be seen again; a server asks every half second while the database is away
 SHORTEST = 0.05  # seconds between two times, however many want to know
 
 
@@ -77,6 +78,7 @@ class Owners:
         self._asked_again = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.rows = ClusterRows([], [], 0, 0.0)
+        self._grace, self._grace_ends = 0.0, 0.0  # seconds, and when on the monotonic clock
         self._addresses: dict[str, str] = {}  # of servers, by name
         self._is_failing = False
         self.is_leaving = False
@@ -97,10 +99,18 @@ class Owners:
         self._thread.shutdown()
 
     async def ask(self) -> None:
-        """Ask the database."""
+        """Ask the database.
+
+        After it was away for longer than a lease, the other servers have a moment to be seen again: the first one that
+        asks would else take what belongs to them, and hand it over at once.
+        """
         asked = boot_time()
         loop = asyncio.get_running_loop()
-        rows = await loop.run_in_executor(self._thread, be_seen, self._database, self.address, self.is_leaving)
+        now, was_away = monotonic(), bool(self.rows.parts) and not self.is_known
+        if was_away:
+            self._grace, self._grace_ends = now - self.rows.asked, now + GRACE_SECONDS
+        grace = self._grace if now < self._grace_ends else 0.0
+        rows = await loop.run_in_executor(self._thread, be_seen, self._database, self.address, self.is_leaving, grace)
         self._clock.follow(rows.now, asked, boot_time())
         self.rows = rows
         self._addresses = {server.name: server.address for server in rows.servers}

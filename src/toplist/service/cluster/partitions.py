@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine
 from time import monotonic
 from typing import Any
 
@@ -34,13 +33,12 @@ class OwnedPartition:
         self.work: list[asyncio.Task[None]] = []
         self.is_closing = False
         self._in_flight = 0
-        self._is_idle = asyncio.Event()
-        self._is_idle.set()
+        self._is_idle: asyncio.Event | None = None  # while somebody waits for it
 
     @property
     def is_serving(self) -> bool:
         """Whether it takes requests: its lease is not over by the clock of this server."""
-        return not self.is_closing and self.lease_left > 0.0
+        return not self.is_closing and monotonic() < self._store.renewed + self._lease
 
     @property
     def lease_left(self) -> float:
@@ -52,17 +50,15 @@ class OwnedPartition:
         """The epoch of its owner."""
         return self._store.epoch
 
-    @contextmanager
-    def serving(self) -> Iterator[Service]:
-        """Context of a request."""
+    def __enter__(self) -> Service:
+        """Context of a request; a generator-based one takes as long as much of what a request needs here."""
         self._in_flight += 1
-        self._is_idle.clear()
-        try:
-            yield self.service
-        finally:
-            self._in_flight -= 1
-            if not self._in_flight:
-                self._is_idle.set()
+        return self.service
+
+    def __exit__(self, *_: object) -> None:
+        self._in_flight -= 1
+        if not self._in_flight and self._is_idle is not None:
+            self._is_idle.set()
 
     async def close(self, *, drain: bool) -> None:
         """Take no more requests, answer those in flight, write snapshots, and give the partition back."""
@@ -70,7 +66,8 @@ class OwnedPartition:
         for task in self.work:
             task.cancel()
         await asyncio.gather(*self.work, return_exceptions=True)
-        if drain:
+        if drain and self._in_flight:
+            self._is_idle = asyncio.Event()
             try:
                 async with asyncio.timeout(LONGEST_DRAIN):
                     await self._is_idle.wait()
@@ -136,6 +133,8 @@ class Partitions:
                     self._move(number, self._give_back(held, "lost"), on_moved)
             elif not owners.is_own(number):
                 self._move(number, self._give_back(held, "handed over"), on_moved)
+            elif not held.is_serving:  # its lease ended while the database was away
+                held.service.transactions.try_again()
 
     def _move(self, number: int, work: Coroutine[Any, Any, bool], on_moved: Callable[[], None]) -> None:
         task = asyncio.create_task(work)

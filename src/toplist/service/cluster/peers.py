@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from typing import NamedTuple
-
-from msgspec.structs import replace
 
 from toplist.service.cluster.link import ServerLink
 from toplist.service.cluster.messages import Ask, Elsewhere, EndStream, ForwardedAnswer, LookAgain, NextPart, Part, Said
 
 CONNECT_SECONDS = 2.0
 RETRY_SECONDS = 0.2  # before another attempt to reach a server that could not be reached
+LOOK_EVERY = 1.0  # seconds between two searches for answers that take too long: cheaper than a timer for each
 ANSWER_SECONDS = 60.0  # for an answer; a statement of the database may take 30, and a policy may be compiled first
 
 
@@ -29,6 +29,8 @@ class _Unanswered(NamedTuple):
     answer: asyncio.Future[ForwardedAnswer | Part]
     partition: int
     address: str
+    link: ServerLink
+    asked: float  # by the clock of the event loop
 
 
 class Peers:
@@ -47,11 +49,12 @@ class Peers:
         self._unreachable: dict[str, float] = {}  # until when
         self._waiting: dict[int, _Unanswered] = {}
         self._ids = count(1)
+        self._looking: asyncio.TimerHandle | None = None
 
-    async def ask(self, address: str, ask: Ask) -> ForwardedAnswer:
+    async def ask(self, address: str, partition: int, ask: Callable[[int], Ask]) -> ForwardedAnswer:
         """Send a request, once; `NotSent` says that it had no effect, `OutcomeUnknown` that it may have had one."""
         link = self.links.get(address) or await self._connect(address)
-        answer = await self._send(link, address, replace(ask, id=next(self._ids)), ask.partition)
+        answer = await self._send(link, address, ask(next(self._ids)), partition)
         assert isinstance(answer, ForwardedAnswer)
         return answer
 
@@ -85,6 +88,8 @@ class Peers:
 
     def close(self) -> None:
         """End all connections."""
+        if self._looking is not None:
+            self._looking.cancel()
         for connecting in self._connecting.values():
             connecting.cancel()
         for link in list(self.links.values()):
@@ -97,20 +102,25 @@ class Peers:
             raise NotSent
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[ForwardedAnswer | Part] = loop.create_future()
-        self._waiting[message.id] = _Unanswered(answer, partition, address)
-        limit = loop.call_later(ANSWER_SECONDS, self._expire, link, message.id, loop.time())
+        self._waiting[message.id] = _Unanswered(answer, partition, address, link, loop.time())
+        if self._looking is None:
+            self._looking = loop.call_later(LOOK_EVERY, self._end_long_waits)
         link.send(message)
         try:
             return await answer
         finally:
-            limit.cancel()
             self._waiting.pop(message.id, None)
 
-    def _expire(self, link: ServerLink, id: int, asked: float) -> None:
-        """Wait no longer for an answer; a connection on which nothing came since it was asked for is ended."""
-        self._fail(id, OutcomeUnknown())
-        if link.heard <= asked:
-            link.close()
+    def _end_long_waits(self) -> None:
+        """Wait no longer for answers that take too long; a connection on which nothing came since is ended."""
+        loop = asyncio.get_running_loop()
+        for id, waiting in list(self._waiting.items()):  # in the order in which they were asked for
+            if loop.time() < waiting.asked + ANSWER_SECONDS:
+                break
+            self._fail(id, OutcomeUnknown())
+            if waiting.link.heard <= waiting.asked:
+                waiting.link.close()
+        self._looking = loop.call_later(LOOK_EVERY, self._end_long_waits) if self._waiting else None
 
     async def _connect(self, address: str) -> ServerLink:
         loop = asyncio.get_running_loop()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-from typing import Any, cast
+from collections.abc import Awaitable, Mapping
+from typing import Any, NamedTuple, cast
 from urllib.parse import urlencode
 
 import msgspec
@@ -41,6 +40,15 @@ FROM_DATABASE = frozenset({
 PAGE = 100  # rankings of an overview of one partition that are asked for at once
 
 
+class Asked(NamedTuple):
+    """What a request asks of a partition."""
+
+    partition: int
+    path: list[str]
+    query: bytes
+    body: bytes
+
+
 class ClusterApp(App):
     """The ASGI application of one of several servers."""
 
@@ -72,12 +80,16 @@ class ClusterApp(App):
         elif route.route.name == "live_overview":
             response = await self._overview(exchange, route, query, key)
         else:
-            partition = self._partition(route, found, raw)
+            partition = None
+            if self._cluster.copied_until:
+                partition = await self._partition_of_copy(route, found, raw)
+            if partition is None:
+                partition = self._partition(route, found, raw)
             if partition is None:
                 response = await self._respond(exchange, self.handlers, route, found, query, raw, key)
             else:
-                ask = self._ask(exchange, route, found, query, raw, key, partition)
-                response = await self._from_owner(exchange, ask, route, key)
+                asked = Asked(partition, found, query, raw)
+                response = await self._from_owner(exchange, asked, route, key)
         if isinstance(response, StreamResponse):
             try:
                 await self._stream(exchange, response, receive, send)
@@ -105,36 +117,44 @@ class ClusterApp(App):
             return self._cluster.partition_of_impression(impression)
         return None
 
+    async def _partition_of_copy(self, route: CompiledRoute, found: list[str], raw: bytes) -> int | None:
+        """The partition of an impression that came from a store divided in another way, whose id tells it not."""
+        if route.names[:1] == ["impression"]:
+            return await self._cluster.partition_of_copy(found[0])
+        if route.route.name == "report_by_token":
+            token = decode_body(raw, self._decode(route)).token
+            return await self._cluster.partition_of_copy(self.handlers.tokens.impression(token))
+        return None
+
     def _decode(self, route: CompiledRoute) -> Any:
         assert route.decode is not None
         return route.decode
 
-    def _ask(
-        self, exchange: Exchange, route: CompiledRoute, found: list[str], query: bytes, raw: bytes,
-        key: KnownKey | None, partition: int,
-    ) -> Ask:  # fmt: skip
-        known = None
-        if key is not None:
-            known = ForwardedKey(key.name, None if key.rankings is None else sorted(key.rankings))
-        name = route.route.name
-        return Ask(0, partition, name, found, query, raw, exchange.request_id, exchange.caller, known)
-
-    async def _from_owner(self, exchange: Exchange, ask: Ask, route: CompiledRoute, key: KnownKey | None) -> Response:
+    async def _from_owner(
+        self, exchange: Exchange, asked: Asked, route: CompiledRoute, key: KnownKey | None
+    ) -> Response:
         """The response of this server, or of the owner of the partition."""
+        partition, path, query, body = asked
+        name = route.route.name
 
-        async def here(held: OwnedPartition) -> Response:
-            handlers = self._handlers_of(held)
-            return await self._respond(exchange, handlers, route, ask.path, ask.query, ask.body, key)
+        def here(held: OwnedPartition) -> Awaitable[Response]:
+            return self._respond(exchange, self._handlers_of(held), route, path, query, body, key)
 
-        if ask.route in FROM_DATABASE and not self._cluster.is_served_here(ask.partition):
+        def ask(id: int) -> Ask:
+            known = None
+            if key is not None:
+                known = ForwardedKey(key.name, None if key.rankings is None else sorted(key.rankings))
+            return Ask(id, partition, name, path, query, body, exchange.request_id, exchange.caller, known)
+
+        if name in FROM_DATABASE and not self._cluster.is_served_here(partition):
             self._cluster.requests["read"] += 1
-            async with self._cluster.observers.question(ask.partition) as service:
-                handlers = self._observing(ask.partition, service)
-                response = await self._respond(exchange, handlers, route, ask.path, ask.query, ask.body, key)
+            async with self._cluster.observers.question(partition) as service:
+                handlers = self._observing(partition, service)
+                response = await self._respond(exchange, handlers, route, path, query, body, key)
                 if isinstance(response, StreamResponse):  # its parts are read after the question
-                    return response.and_then(self._cluster.observers.keep(ask.partition))
+                    return response.and_then(self._cluster.observers.keep(partition))
                 return response
-        answer = await self._cluster.answer(ask, here, partial(_goes_on, ask))
+        answer = await self._cluster.answer(partition, here, ask, lambda held: _goes_on(name, path, held))
         if not isinstance(answer, tuple):
             return answer
         address, forwarded = answer
@@ -178,9 +198,9 @@ class ClusterApp(App):
         self, exchange: Exchange, route: CompiledRoute, query: bytes, key: KnownKey | None
     ) -> Response:
         """The rankings of all partitions."""
-        asks = [self._ask(exchange, route, [], query, b"", key, partition) for partition in range(self._cluster.count)]
+        asks = [Asked(partition, [], query, b"") for partition in range(self._cluster.count)]
         found: Rankings = Rankings(rankings=[])
-        for response in [await self._from_owner(exchange, ask, route, key) for ask in asks]:
+        for response in [await self._from_owner(exchange, asked, route, key) for asked in asks]:
             if isinstance(response, RawResponse):
                 if response.status != route.status:
                     return response
@@ -202,7 +222,7 @@ class ClusterApp(App):
             for partition in range(self._cluster.count):
                 for offset in pages:
                     own = {"updates": 1, "limit": PAGE, "offset": offset, "search": asked.search, "sort": asked.sort}
-                    ask = self._ask(exchange, route, [], urlencode(own).encode(), b"", key, partition)
+                    ask = Asked(partition, [], urlencode(own).encode(), b"")
                     part = await self._first_part(await self._from_owner(exchange, ask, route, key))
                     found = msgspec.json.decode(state_of_part(part), type=Overview)
                     parts.append(found if offset == 0 else replace(found, total=0, found=0))
@@ -244,7 +264,7 @@ class ClusterApp(App):
                 lambda held: self._respond(
                     exchange, self._handlers_of(held), route, ask.path, ask.query, ask.body, key
                 ),
-                partial(_goes_on, ask),
+                lambda held: _goes_on(ask.route, ask.path, held),
             )
             if isinstance(response, StreamResponse):
                 parts, content, media = response.parts, b"", response.media.encode()
@@ -291,9 +311,9 @@ class RemoteParts:
         self._peers.end_stream(self._address, self._answer)
 
 
-def _goes_on(ask: Ask, held: OwnedPartition) -> bool:
+def _goes_on(route: str, path: list[str], held: OwnedPartition) -> bool:
     """Whether a request is answered from memory while the database is away."""
-    return ask.route == "make_list" and held.service.unrecorded.serves(ask.path[0])
+    return route == "make_list" and held.service.unrecorded.serves(path[0])
 
 
 def _forwarded_key(key: ForwardedKey) -> KnownKey:

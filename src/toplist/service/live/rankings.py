@@ -169,6 +169,7 @@ class RankingManager:
         body = encode(msgspec.structs.replace(ranking.settings.event(deleted=True), by=by))
         state.remove_ranking(ranking)
         event = EventRow(seq, now, ranking.id, WHOLE_RANKING, RANKING, None, body)
+        state.has_deleted = True
         deleted = DeletedRow(ranking.id, ranking.id - 1, seq)  # a ranking's id is the seq of its first event
         await self._transactions.commit([event, DeleteRanking(ranking.id), deleted])
 

@@ -121,13 +121,26 @@ class Retention:
 
         The store keeps the progress, so that purging goes on after a restart.
         """
-        while True:
-            state = await self._transactions.state()
-            deleted = await state.store.read(lambda reader: reader.deleted_ranking())
-            if self._transactions.is_current(state):
-                break
+        state = await self._transactions.state()
+        if not state.has_deleted and not state.store.keeps_deleted:
+            return await self._purge_sums(state)
+        state.has_deleted = False  # a deletion during the reads changes it
+        try:
+            await self._transactions.commit([])  # deletions on their way are read, too
+            purged = await self._purge_ranking(state) or await self._purge_learner(state)
+        except BaseException:
+            state.has_deleted = True
+            raise
+        state.has_deleted |= purged  # there may be more
+        return purged or await self._purge_sums(state)
+
+    async def _purge_ranking(self, state: LiveState) -> bool:
+        """Delete a part of the rows of a deleted ranking."""
+        deleted = await state.store.read(lambda reader: reader.deleted_ranking())
+        if not self._transactions.is_current(state):
+            return True
         if deleted is None:
-            return await self._purge_learner(state) or await self._purge_sums(state)
+            return False
         ranking, seq, last = deleted.row
         until = min(seq + PURGED_AT_ONCE, last - 1)
         rows: list[Row] = [PurgeEvents(ranking, seq, until, PURGED_AT_ONCE), DeletedRow(ranking, until, last)]

@@ -42,6 +42,7 @@ class Segments:
             now, seq = self._transactions.clock(), state.next_seq()
             state.learners.delete(row.id)
             ranking.segments -= 1
+            state.has_deleted = True
             event = EventRow(seq, now, ranking.id, WHOLE_RANKING, ERASED, None, encode(ErasedEvent(row.id, by)))
         gone = DeletedLearnerRow(row.id, ranking.id)
         await self._transactions.commit([event, DeleteLearner(ranking.id, row.id), gone])

@@ -42,6 +42,7 @@ T = TypeVar("T")
 REMEMBERED = 20_000  # impressions and requests in memory, besides those that are not committed yet
 SCANNED_AT_ONCE = 1000  # impressions or requests, of all in memory
 REMEMBERED_POSITIONS = 500_000  # of these impressions together: long lists are remembered for a shorter time
+NEVER = 1 << 62  # milliseconds, after all times
 ALL_IMPRESSIONS = b""  # stands for all ids while due impressions are read
 EVICTED_AT_ONCE = 100  # of either: finding the first uncommitted event takes as long for many as for one
 
@@ -112,6 +113,8 @@ class LiveState:
         self.impressions: OrderedDict[bytes, ImpressionState] = OrderedDict()
         self.requests: OrderedDict[tuple[int, str], RememberedRequest] = OrderedDict()
         self.outdated_sums: dict[int, TallyPlace] = {}  # by ranking, how far sums of earlier measurings are deleted
+        self.has_deleted = True  # perhaps: rankings or learners whose rows are left to purge
+        self.next_due = 0  # no window ends before, in milliseconds
         self.purging = 0  # the deleted ranking or learner whose impressions were removed last
         self._positions = 0  # of the impressions
         self._being_read: Counter[bytes | tuple[int, str]] = Counter()
@@ -203,9 +206,23 @@ class LiveState:
             self._being_read += Counter()  # drops those that are no longer read
 
     async def load_due(self, now: int, limit: int) -> list[ImpressionState]:
-        """Load open impressions whose window is over; call `evict_impressions` once they are closed."""
+        """Load open impressions whose window is over; call `evict_impressions` once they are closed.
+
+        While no window ends, the store is not asked.
+        """
+        if now < self.next_due:
+            return []
         with self._keeping():
             rows = await self.store.read(lambda reader: reader.due_impressions(now, limit))
+        if not rows:
+            self.next_due = NEVER  # impressions that come during the reads lower it
+            try:
+                await self.commits.write([])  # those on their way are read, too
+                first = await self.store.read(lambda reader: reader.next_due())
+            except BaseException:
+                self.next_due = 0
+                raise
+            self.expect_due(NEVER if first is None else first)
         return [one for one in map(self.add_row, rows) if one.is_open and one.due <= now]
 
     def add_row(self, row: ImpressionRow) -> ImpressionState:
@@ -223,8 +240,13 @@ class LiveState:
             impression.damage = damage
         return impression
 
+    def expect_due(self, due: int) -> None:
+        """A window ends at this time."""
+        self.next_due = min(self.next_due, due)
+
     def add_impression(self, impression: ImpressionState) -> None:
         """Keep a new impression in memory."""
+        self.expect_due(impression.due)
         self.impressions[impression.id] = impression
         self._positions += len(impression.items or ())
         self.evict_impressions()

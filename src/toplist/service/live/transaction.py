@@ -318,6 +318,7 @@ class Transactions:
         if not shift:
             return []
         event = ClockEvent(shift)
+        state.next_due = 0
         for impression in state.impressions.values():
             if impression.is_open and impression.seq > after:
                 impression.due += shift

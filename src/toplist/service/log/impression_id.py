@@ -51,6 +51,15 @@ def partition_of_id(id: bytes) -> int:
     return int.from_bytes(id[-2:], "big") & _PARTITION
 
 
+def id_time(id: bytes) -> int:
+    """When an id was made, in milliseconds.
+
+    >>> id_time(ImpressionIds().next(1_700_000_000_000))
+    1700000000000
+    """
+    return int.from_bytes(id[:6], "big")
+
+
 def id_text(id: bytes) -> str:
     """An id as text.
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from toplist.service.store.copy import Target
 from toplist.service.store.protocol import Store
 from toplist.service.store.reader import SQLiteReader
 from toplist.service.store.sqlite import SQLiteStore
@@ -57,6 +60,22 @@ def open_parts(store: Path | str) -> list[SQLiteReader | PostgresReader]:
         return [SQLiteReader(Path(store))]
     postgres = _postgres()
     return [postgres.PostgresReader(store, part) for part in range(postgres.parts_of(store))]
+
+
+@contextmanager
+def open_targets(store: Path | str, partitions: int | None = None) -> Iterator[list[Target]]:
+    """Open all parts of a store that another one is copied to; a new database is divided where that is asked for."""
+    if is_database(store):
+        with _postgres().open_targets(store, partitions) as targets:
+            yield targets
+    else:
+        with closing(SQLiteStore(Path(store))) as written, closing(SQLiteReader(Path(store))) as reader:
+            yield [Target(written, reader)]
+
+
+def note_copied(store: Path | str, until: int) -> None:
+    """Impressions of a divided database made up to this moment may have ids that do not tell their part."""
+    _postgres().note_copied(store, until)
 
 
 def _postgres() -> Any:

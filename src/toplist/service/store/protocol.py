@@ -355,6 +355,10 @@ class LogReader(Protocol):
         """Open impressions whose window is over, the most overdue first."""
         ...
 
+    def next_due(self) -> int | None:
+        """When the first window of an open impression is over, in milliseconds; None if no impression is open."""
+        ...
+
     def open_impressions(self) -> int:
         """Number of impressions that are neither learned nor dropped."""
         ...

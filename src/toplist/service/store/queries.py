@@ -211,6 +211,11 @@ class TableReader(ABC):
         query = f"{IMPRESSION} WHERE {self._where} AND state < 2 AND due <= ? ORDER BY due LIMIT ?"
         return [ImpressionRow(*row) for row in self._rows(query, now, limit)]
 
+    def next_due(self) -> int | None:
+        """When the first window of an open impression is over, in milliseconds; None if no impression is open."""
+        row = self._first(f"SELECT due FROM impressions WHERE {self._where} AND state < 2 ORDER BY due LIMIT 1")
+        return None if row is None else int(row[0])
+
     def open_impressions(self) -> int:
         """Number of impressions that are neither learned nor dropped."""
         return int(self._first(f"SELECT count(*) FROM impressions WHERE {self._where} AND state < 2")[0])

@@ -16,8 +16,9 @@ from uuid import uuid4
 import psycopg
 
 from toplist.service.errors import StoreUnavailable
+from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.schema import migrate
-from toplist.service.store.postgres.session import Session, Statement, check_address
+from toplist.service.store.postgres.session import Session, check_address
 from toplist.service.store.postgres.shared_writer import SharedWriter
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from toplist.core.problem import InvalidInput
 from toplist.service.store.postgres.database import Database
-from toplist.service.store.postgres.schema import LOCK, VERSIONS
-from toplist.service.store.postgres.session import SCHEMA, Session, Statement
+from toplist.service.store.postgres.round_trip import Statement
+from toplist.service.store.postgres.schema import DIVIDED, LOCK
+from toplist.service.store.postgres.session import SCHEMA, Session
 
 DEFAULT_PARTS = 16  # of a new database
 KEPT_LEASES = 100  # leases after which the row of a server that was not seen is deleted
@@ -76,8 +77,7 @@ def divide(database: Database, parts: int | None = None) -> int:
                 (count - 1,),
             )
             if count > 1:
-                latest = len(VERSIONS)
-                connection.execute("UPDATE versions SET works_with = %s WHERE version = %s", (latest, latest))
+                connection.execute("UPDATE versions SET works_with = %s WHERE version >= %s", (DIVIDED, DIVIDED))
         else:
             count = int(known[0])
     if parts is not None and parts != count:
@@ -86,6 +86,19 @@ def divide(database: Database, parts: int | None = None) -> int:
             f"when servers first use a database; write cluster.partitions = {count}, or name a new database."
         )
     return count
+
+
+def copied_until(database: Database) -> int:
+    """Impressions made up to this moment, in milliseconds, may have ids that do not tell their part."""
+    rows = database.run([Statement("SELECT copied_until FROM cluster")])[0]
+    return int(rows[0][0]) if rows else 0
+
+
+def look_up(session: Session, parts: int, impression: bytes) -> int | None:
+    """The part that has an impression; None if there is none."""
+    query = "SELECT part FROM impressions WHERE part = ANY (%s::smallint[]) AND id = %s"
+    rows = session.run([Statement(query, (list(range(parts)), impression))], read_only=True)[0]
+    return int(rows[0][0]) if rows else None
 
 
 def part_count(database: Database) -> int:
@@ -117,13 +130,16 @@ def check_undivided(database: Database) -> None:
     database.run([Statement("INSERT INTO parts VALUES (0, 0, 0, NULL, NULL) ON CONFLICT DO NOTHING")])
 
 
-def be_seen(database: Database, address: str, is_leaving: bool) -> ClusterRows:
-    """Say that this server lives, and read all servers and parts; in one round trip."""
+def be_seen(database: Database, address: str, is_leaving: bool, grace: float = 0.0) -> ClusterRows:
+    """Say that this server lives, and read all servers and parts; in one round trip.
+
+    Servers count that were seen within a lease and `grace` seconds: while the database was away, nobody was seen.
+    """
     asked = monotonic()
     *_, servers, parts, now = database.run([
         Statement(_SEEN, (database.name, address, is_leaving)),
         Statement(_CLEAR, (KEPT_LEASES * database.lease,)),
-        Statement(_SERVERS, (database.lease,)),
+        Statement(_SERVERS, (database.lease + grace,)),
         Statement(_PARTS),
         Statement(_NOW),
     ])  # fmt: skip

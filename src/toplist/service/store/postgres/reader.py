@@ -13,7 +13,8 @@ from toplist.core.problem import InvalidInput
 from toplist.service.store import protocol
 from toplist.service.store.digests import TABLES, row_digest
 from toplist.service.store.integrity import Damage, differing_totals
-from toplist.service.store.postgres.session import Session, Statement
+from toplist.service.store.postgres.round_trip import Statement
+from toplist.service.store.postgres.session import Session
 from toplist.service.store.protocol import EventRow
 from toplist.service.store.queries import PAGE_BYTES, TableReader
 

@@ -153,7 +153,13 @@ VERSIONS = (
     """,
         works_with=2,
     ),
+    # Ids of impressions up to this moment may tell no partition: they were copied from a store divided in another way.
+    Version(
+        f"ALTER TABLE {SCHEMA}.cluster ADD COLUMN copied_until bigint NOT NULL DEFAULT 0",
+        works_with=3,
+    ),
 )
+DIVIDED = 3  # the version from which on a database can be divided
 
 
 def migrate(session: Session, versions: tuple[Version, ...] = VERSIONS) -> None:

@@ -9,27 +9,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from threading import Lock
 from time import monotonic
-from typing import Any, NamedTuple
+from typing import Any
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from toplist.core.problem import InvalidInput
 from toplist.service.errors import NotOwner, StoreUnavailable
+from toplist.service.store.postgres.round_trip import RoundTrip, Statement
 
 SCHEMA = "toplist"
+SNAPSHOT_SECONDS = 3600.0  # that a snapshot may wait for its reader, which holds no locks that others wait for
 STATEMENT_SECONDS = 30.0  # a statement that takes longer is cancelled by the server
 CONNECT_SECONDS = 3
 SILENT_SECONDS = 4.0  # a peer that acknowledges nothing for so long is taken for gone
 FENCED = "TL001"  # SQLSTATE of a commit under an epoch that is over
+_BEGIN, _BEGIN_READ, _COMMIT, _ROLLBACK = map(Statement, ("BEGIN", "BEGIN READ ONLY", "COMMIT", "ROLLBACK"))
+_BEGIN_SNAPSHOT = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _PART = re.compile(r"of part (\d+) is over").search  # in the message of the function `fence`
-
-
-class Statement(NamedTuple):
-    """An SQL statement with its values."""
-
-    text: str
-    values: Sequence[Any] | dict[str, Any] = ()
 
 
 class Fenced(NotOwner):
@@ -74,6 +71,8 @@ class Session:
         self._seconds = seconds
         self._idle = min(idle, seconds)  # in a transaction: one whose process is stopped lets go of its locks
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
+        self._round_trip: RoundTrip
+        self._set_up = _settings(seconds, self._idle)
         self._socket: socket.socket | None = None  # of the connection, for other threads
         self._called: float | None = None  # when the call began that is under way
         self.longest = 2 * seconds + SILENT_SECONDS  # of a call: the database itself ends its statements earlier
@@ -92,17 +91,11 @@ class Session:
         """
         with self._lock:
             try:
-                with self._call() as connection, connection.pipeline():
-                    if not self._in_snapshot:
-                        connection.execute("BEGIN READ ONLY" if read_only else "BEGIN")
-                        self._set_up(connection)
-                    cursors = [
-                        connection.execute(statement.text, statement.values or None, binary=True)
-                        for statement in statements
-                    ]
-                    if not self._in_snapshot:
-                        connection.execute("COMMIT")
-                return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+                with self._call():
+                    if self._in_snapshot:
+                        return self._round_trip.run(statements)
+                    begin = _BEGIN_READ if read_only else _BEGIN
+                    return self._round_trip.run(statements, (begin, self._set_up), (_COMMIT,))
             except psycopg.Error as problem:
                 self._drop()
                 raise explain(problem) from problem
@@ -116,7 +109,7 @@ class Session:
         with self._lock:
             try:
                 with self._call() as connection, connection.transaction():
-                    self._set_up(connection)
+                    connection.execute(self._set_up.text)
                     yield connection
             except psycopg.Error as problem:
                 self._drop()
@@ -127,9 +120,8 @@ class Session:
         """Context in which all statements see the same moment."""
         with self._lock:
             try:
-                with self._call() as connection, connection.pipeline():
-                    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                    self._set_up(connection)
+                with self._call():
+                    self._round_trip.run([_BEGIN_SNAPSHOT, _settings(self._seconds, SNAPSHOT_SECONDS)])
             except psycopg.Error as problem:
                 self._drop()
                 raise explain(problem) from problem
@@ -141,8 +133,8 @@ class Session:
                 self._in_snapshot = False
                 try:
                     if self._connection is not None:
-                        with self._call() as connection:
-                            connection.execute("ROLLBACK")
+                        with self._call():
+                            self._round_trip.run([_ROLLBACK])
                 except psycopg.Error:
                     self._drop()
 
@@ -171,19 +163,11 @@ class Session:
             self._connection = psycopg.connect(
                 self._address, autocommit=True, prepare_threshold=None, connect_timeout=CONNECT_SECONDS,
                 tcp_user_timeout=round(SILENT_SECONDS * 1000), keepalives_idle=2, keepalives_interval=1,
-                keepalives_count=2, application_name="toplist",
+                keepalives_count=2, application_name="toplist", client_encoding="UTF8",
             )  # fmt: skip
+            self._round_trip = RoundTrip(self._connection)
             self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
         return self._connection
-
-    def _set_up(self, connection: psycopg.Connection[tuple[Any, ...]]) -> None:
-        """Settings of one transaction; those of a session would be left to others behind PgBouncer."""
-        limit, idle = str(round(self._seconds * 1000)), str(round(self._idle * 1000))
-        connection.execute(
-            """SELECT set_config('search_path', %s, true), set_config('statement_timeout', %s, true),
-                set_config('lock_timeout', %s, true), set_config('idle_in_transaction_session_timeout', %s, true)""",
-            (SCHEMA, limit, limit, idle),
-        )
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
@@ -193,6 +177,16 @@ class Session:
         if connection is not None:
             with suppress(psycopg.Error):
                 connection.close()
+
+
+def _settings(seconds: float, idle: float) -> Statement:
+    """Settings of one transaction; those of a session would be left to others behind PgBouncer."""
+    limit = round(seconds * 1000)
+    local = {
+        "search_path": SCHEMA, "statement_timeout": limit, "lock_timeout": limit,
+        "idle_in_transaction_session_timeout": round(idle * 1000),
+    }  # fmt: skip
+    return Statement("SELECT " + ", ".join(f"set_config('{name}', '{value}', true)" for name, value in local.items()))
 
 
 def explain(problem: psycopg.Error) -> StoreUnavailable:

@@ -8,7 +8,8 @@ from typing import Any
 
 import psycopg
 
-from toplist.service.store.postgres.session import Fenced, Refusal, Session, Statement
+from toplist.service.store.postgres.round_trip import Statement
+from toplist.service.store.postgres.session import Fenced, Refusal, Session
 
 
 class Share:

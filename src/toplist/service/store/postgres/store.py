@@ -19,7 +19,7 @@ from toplist.service.errors import NotOwner
 from toplist.service.store.postgres.database import LEASE_SECONDS, Database
 from toplist.service.store.postgres.members import check_undivided
 from toplist.service.store.postgres.reader import PostgresReader
-from toplist.service.store.postgres.session import Statement
+from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.shared_writer import Share
 from toplist.service.store.postgres.writing import statements_of
 from toplist.service.store.protocol import EventRow, ImpressionChange, LogReader, Row, ShiftWindows
@@ -71,7 +71,9 @@ class PostgresStore:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._on_doubt: Callable[[], None] = lambda: None
         self._ask_again = 0.0
-        self._rows: Sequence[Row] = ()
+        self._statements: list[Statement] = []  # of the next commit
+        self._shifts: list[ShiftWindows] = []
+        self._written_seq = 0  # of the last event among its rows
         try:
             if self._is_alone:
                 check_undivided(self._database)
@@ -139,24 +141,26 @@ class PostgresStore:
         return renewed if monotonic() > renewed + self._database.lease else None
 
     def write(self, rows: Sequence[Row]) -> None:
-        """Take the rows of the next commit."""
-        self._rows = rows
+        """Take the rows of the next commit.
+
+        They are encoded here, on the thread of the event loop: another one would contend with it for the interpreter.
+        """
+        self._shifts = [row for row in rows if type(row) is ShiftWindows]
+        self._statements = statements_of(rows, self._part)
+        self._written_seq = max((row.seq for row in rows if type(row) is EventRow), default=0)
 
     def commit(self) -> None:
         """Write the rows in one transaction and one round trip; durable when this returns."""
-        rows, self._rows = self._rows, ()
-        epoch = self.epoch
+        statements, self._statements = self._statements, []
+        shifts, epoch = self._shifts, self.epoch
         if epoch is None:
             raise self._not_owner()
-        last = max((row.seq for row in rows if isinstance(row, EventRow)), default=0)
-        last = max(last, self._last_seq)
+        last = max(self._written_seq, self._last_seq)
         owner, lease = self._database.name, self._database.lease
         values = self._part, owner, epoch, self._last_seq, last, lease
         fence = Statement("SELECT fence(%s, %s, %s, %s, %s, %s)", values)
         asked = monotonic()
         try:
-            shifts = [row for row in rows if isinstance(row, ShiftWindows)]
-            statements = statements_of([row for row in rows if not isinstance(row, ShiftWindows)], self._part)
             share = Share(self._part, [fence, *statements])
             if shifts:
                 self._database.writer.run_alone(share, partial(self._shift, shifts))

@@ -7,8 +7,9 @@ from itertools import groupby
 from typing import Any
 
 from toplist.service.store import protocol
-from toplist.service.store.digests import TABLES, DigestSums, RowTable, last_by_key, with_digest
-from toplist.service.store.postgres.session import Statement
+from toplist.service.store.digests import TABLES, DigestSums, RowTable, last_by_key, row_digest
+from toplist.service.store.postgres.arrays import EncodedArray, encode_array
+from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.protocol import EventRow, ImpressionChange, ImpressionRow, RequestRow, Row
 from toplist.service.store.queries import CLOSED
 
@@ -21,6 +22,9 @@ _IDS = {"impressions": "bytea", "items": "text"}
 _NEVER_REPLACED = (EventRow, ImpressionRow, protocol.LearnerRow)
 # Rows of these kinds come by the hundred, in any order among the others.
 _BULK = (EventRow, ImpressionRow, ImpressionChange, RequestRow)
+
+# There is no file to overwrite, the fence is enough to check the owner, and windows are shifted statement by statement.
+_NOTHING = (protocol.WipeLog, protocol.CheckOwner, protocol.ShiftWindows)
 
 _OLD = "part = %(part)s AND learner = %(learner)s AND learner > 0 AND seq <= %(seq)s"
 _FORGOTTEN = f"SELECT impression FROM events WHERE {_OLD} AND {CLOSED}"
@@ -85,7 +89,7 @@ def statements_of(rows: Sequence[Row], part: int) -> list[Statement]:
     bulk: dict[type, list[Any]] = {kind: [] for kind in _BULK}
     others: list[Any] = []
     for row in rows:
-        if type(row) not in (protocol.WipeLog, protocol.CheckOwner):  # no file to overwrite; the fence is enough
+        if type(row) not in _NOTHING:
             bulk.get(type(row), others).append(row)
     sums = DigestSums()
     statements = [
@@ -109,22 +113,23 @@ def _insert(kind: type, rows: list[Any], sums: DigestSums, part: int) -> Stateme
     table = TABLES[kind]
     if kind not in _NEVER_REPLACED:
         rows = last_by_key(table, rows)  # PostgreSQL replaces a row only once in a statement
-    return Statement(_INSERTS[kind], (part, *_columns(sums.with_digests(kind, rows))))
+    return Statement(_INSERTS[kind], (part, *_columns(_TYPES_OF[kind], sums.with_digests(kind, rows))))
 
 
 def _change(rows: list[ImpressionChange], part: int) -> Statement:
     """Change impressions, each to its last state."""
     last = list({row.id: row for row in rows}.values())
-    return Statement(_CHANGE, (*_columns([with_digest(row) for row in last]), part))
+    changed = [(row.id, row.state, row.due, row.outcome, row_digest(*row)) for row in last]
+    return Statement(_CHANGE, (*_columns(_CHANGED.values(), changed), part))
 
 
 def _add_totals(totals: list[tuple[int, int, int]], part: int) -> Statement:
-    return Statement(_ADD_TOTALS, (part, *_columns(totals)))
+    return Statement(_ADD_TOTALS, (part, *_columns(("bigint",) * 3, totals)))
 
 
-def _columns(rows: Iterable[Sequence[Any]]) -> list[list[Any]]:
+def _columns(types: Iterable[str], rows: Iterable[Sequence[Any]]) -> list[EncodedArray]:
     """The values by column, each an array of PostgreSQL."""
-    return [list(column) for column in zip(*rows, strict=True)]
+    return [encode_array(kind, column) for kind, column in zip(types, zip(*rows, strict=True), strict=True)]
 
 
 def _without_flags(row: Any) -> Any:
@@ -132,27 +137,34 @@ def _without_flags(row: Any) -> Any:
     return row._make(int(value) if isinstance(value, bool) else value for value in row)
 
 
-def _arrays(table: RowTable) -> str:
-    """A place for each column's array."""
+def _types(table: RowTable) -> tuple[str, ...]:
+    """The type of each column and of the digest."""
     types = [_IDS.get(table.name, "bigint") if name == "id" else _TYPES.get(name, "bigint") for name in table.columns]
     if table.name == "requests":
         types[table.columns.index("impression")] = "bytea"
-    return ", ".join(f"%b::{kind}[]" for kind in (*types, "bigint"))
+    return (*types, "bigint")
+
+
+def _places(types: Iterable[str]) -> str:
+    """A place for each column's array."""
+    return ", ".join(f"%b::{name}[]" for name in types)
 
 
 def _insertion(kind: type) -> str:
     table = TABLES[kind]
     columns = f"part, {table.selected}, row_digest"
-    text = f"INSERT INTO {table.name} ({columns}) SELECT %s::smallint, * FROM unnest({_arrays(table)})"
+    text = f"INSERT INTO {table.name} ({columns}) SELECT %s::smallint, * FROM unnest({_places(_TYPES_OF[kind])})"
     if kind in _NEVER_REPLACED:
         return text
     values = ", ".join(f"{name} = excluded.{name}" for name in (*table.columns, "row_digest") if name not in table.key)
     return f"{text} ON CONFLICT (part, {', '.join(table.key)}) DO UPDATE SET {values}"
 
 
+_TYPES_OF = {kind: _types(table) for kind, table in TABLES.items()}
 _INSERTS = {kind: _insertion(kind) for kind in TABLES}
+_CHANGED = {"id": "bytea", "state": "smallint", "due": "bigint", "report": "bytea", "row_digest": "bigint"}
 _CHANGE = f"""UPDATE impressions SET state = new.state, due = new.due, report = new.report, row_digest = new.row_digest
-    FROM unnest({_arrays(TABLES[ImpressionRow])}) AS new (id, seq, ranking, learner, state, due, report, row_digest)
+    FROM unnest({_places(_CHANGED.values())}) AS new ({", ".join(_CHANGED)})
     WHERE impressions.part = %s AND impressions.id = new.id"""
 _ADD_TOTALS = """INSERT INTO totals AS kept SELECT %s::smallint, * FROM unnest(%b::bigint[], %b::bigint[], %b::bigint[])
     ON CONFLICT (part, owner) DO UPDATE
