@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -101,13 +102,41 @@ def play_suite(
         schedulers.append(schedule({label: setups[-1]}, checkpoints, runs, seed, file))
     costs = KeptCosts(folder)
     found: dict[str, dict[str, PlayedCell]] = {}
+    waiting = [setup for setup, each in zip(setups, schedulers, strict=True) if setup.compiled and each.earlier == 0]
     played = curves_in_turn(schedulers, checked_threads(threads), progress, pool)
-    for match, setup, curves in zip(matches, setups, played, strict=True):
-        label = match.contender.label
-        found.setdefault(match.problem.name, {})[label] = PlayedCell(
-            curves[label][:, :, 0], costs.of(match, setup, seed)
-        )
+    with CompilingAhead(waiting if engine == "cpu" and pool is None else [], seed):
+        for match, setup, curves in zip(matches, setups, played, strict=True):
+            label = match.contender.label
+            found.setdefault(match.problem.name, {})[label] = PlayedCell(
+                curves[label][:, :, 0], costs.of(match, setup, seed)
+            )
     return checkpoints, found
+
+
+class CompilingAhead:
+    """Compiles matches on a thread of its own while earlier ones are played, which need no interpreter meanwhile.
+
+    The compiler works on one match at a time, so that without this the other cores would wait for it.
+    """
+
+    def __init__(self, setups: Sequence[RunSetup], seed: int):
+        self._setups, self._seed = setups, seed
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._compile, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _compile(self) -> None:
+        for setup in self._setups:
+            if self._stopped.is_set():
+                return
+            with suppress(Exception):  # the match itself raises it again
+                Player(setup, self._seed, np.array([setup.problem.steps or 1]), compiled=True).play(1)
 
 
 def matches_of(problems: Sequence[SuiteProblem], contenders: Sequence[Contender], steps: int, runs: int) -> list[Match]:

@@ -40,10 +40,10 @@ class Duels(NamedTuple):
 class BlockScratch(NamedTuple):
     """Scratch arrays for one list."""
 
-    worse: Ints  # per item, candidates not placed yet that are better
-    part: Ints  # per item, its part in the leader
+    worse: Ints  # per item, candidates not placed yet that are better; -1 once it is placed
+    placed: Ints  # the candidates, part after part
+    first: Ints  # per part, where it begins there; and at the end, where the last one ends
     block: Ints  # per item, its block in the list
-    count: Ints  # per part, its number of items
     score: Floats  # per candidate
     chosen: Ints  # per position
     drawn: Floats
@@ -165,17 +165,19 @@ class UniRank(NamedTuple):
 
 def empty_blocks(items: int, positions: int) -> BlockScratch:
     """Scratch arrays for a number of items."""
-    worse, part, block, count = np.zeros((4, items), dtype=np.int64)
+    worse, placed, block = np.zeros((3, items), dtype=np.int64)
     return BlockScratch(
-        worse, part, block, count, np.zeros(items), np.zeros(positions, dtype=np.int64), np.zeros(positions)
-    )
+        worse, placed, np.zeros(items + 1, dtype=np.int64), block, np.zeros(items),
+        np.zeros(positions, dtype=np.int64), np.zeros(positions),
+    )  # fmt: skip
 
 
 @helper
-def is_worse(wins: Ints, item: int, other: int, tolerance: float) -> bool:
-    """Whether an item is behind another by more than `sqrt(tolerance N)` in N duels."""
-    lead = float(wins[item, other] - wins[other, item])
-    return lead < 0.0 and lead * lead > tolerance * float(wins[item, other] + wins[other, item])
+def clear_lead(wins: Ints, item: int, other: int, tolerance: float) -> int:
+    """The lead of an item over another, below 0 if it is behind; 0 if it is at most `sqrt(tolerance N)` in N duels."""
+    won, lost = wins[item, other], wins[other, item]
+    lead = won - lost
+    return 0 if lead == 0 or float(lead * lead) <= tolerance * float(won + lost) else lead
 
 
 @helper
@@ -184,7 +186,12 @@ def may_be_better(wins: Ints, item: int, other: int, budget: float) -> bool:
     won, lost = float(wins[item, other]), float(wins[other, item])
     if won >= lost or budget == CERTAIN:
         return True
-    duels = won + lost
+    duels, lead = won + lost, lost - won
+    # N KL(p || 1/2) is between half of lead^2 / N and all of it: few pairs need logarithms.
+    if lead * lead < budget * duels:
+        return True
+    if lead * lead >= 2.0 * budget * duels:
+        return False
     divergence = duels * math.log(2.0) + lost * math.log(lost / duels)
     if won > 0.0:
         divergence += won * math.log(won / duels)
@@ -203,8 +210,10 @@ def find_blocks(belief: Duels, cache: BlockScratch, request: Request, slack: flo
     """Fill the blocks of the candidates; the name of the leader. Blocks that are not shown have the same number."""
     parts = find_parts(belief, cache, request, slack * math.log(math.log(belief.clock[0] + 3.0)))
     hashed = 0
-    for item in request.candidates:
-        hashed ^= branch(branch(0, cache.part[item]), request.labels[item])
+    for part in range(parts):
+        own = branch(0, part)
+        for i in range(cache.first[part], cache.first[part + 1]):
+            hashed ^= branch(own, request.labels[cache.placed[i]])
     name = leader_name(hashed)
     lists = times_led(belief.names, belief.led, name) + 1.0
     budget = CERTAIN
@@ -216,81 +225,75 @@ def find_blocks(belief: Duels, cache: BlockScratch, request: Request, slack: flo
 
 @routine
 def find_parts(belief: Duels, cache: BlockScratch, request: Request, tolerance: float) -> int:
-    """Fill the parts of the leader, and their numbers of items; the number of parts."""
-    candidates, wins, worse, part = request.candidates, belief.wins, cache.worse, cache.part
+    """Fill the parts of the leader; their number."""
+    candidates, wins, worse, placed = request.candidates, belief.wins, cache.worse, cache.placed
     for item in candidates:
-        part[item], worse[item] = -1, 0
+        worse[item] = 0
     for i in range(len(candidates)):
         for j in range(i):
-            one, two = candidates[i], candidates[j]
-            if is_worse(wins, one, two, tolerance):
-                worse[one] += 1
-            elif is_worse(wins, two, one, tolerance):
-                worse[two] += 1
-    parts, left = 0, len(candidates)
-    while left > 0:
-        count = 0
+            lead = clear_lead(wins, candidates[i], candidates[j], tolerance)
+            if lead < 0:
+                worse[candidates[i]] += 1
+            elif lead > 0:
+                worse[candidates[j]] += 1
+    parts, end = 0, 0
+    while end < len(candidates):
+        begin = end
+        for circle in range(2):  # where every item left is worse than another, all of them
+            for item in candidates:
+                if worse[item] == 0 or (circle == 1 and worse[item] > 0):
+                    placed[end] = item
+                    end += 1
+            if end > begin:
+                break
+        for i in range(begin, end):
+            worse[placed[i]] = -1
         for item in candidates:
-            if part[item] < 0 and worse[item] == 0:
-                part[item] = parts
-                count += 1
-        if count == 0:  # the rest is better than each other in a circle
-            for item in candidates:
-                if part[item] < 0:
-                    part[item] = parts
-            count = left
-        elif count < left:
-            for item in candidates:
-                if part[item] < 0:
-                    for other in candidates:
-                        if part[other] == parts and is_worse(wins, item, other, tolerance):
-                            worse[item] -= 1
-        cache.count[parts] = count
-        left -= count
+            if worse[item] > 0:
+                for i in range(begin, end):
+                    if clear_lead(wins, item, placed[i], tolerance) < 0:
+                        worse[item] -= 1
+        cache.first[parts] = begin
         parts += 1
+    cache.first[parts] = end
     return parts
 
 
 @routine
 def merge_parts(wins: Ints, cache: BlockScratch, request: Request, parts: int, budget: float) -> None:
     """Fill the blocks: parts of the leader, merged where an item of the second may be better than one of the first."""
-    candidates, part, block = request.candidates, cache.part, cache.block
-    size = min(request.positions, len(candidates))
-    for item in candidates:
+    placed, first, block = cache.placed, cache.first, cache.block
+    size = min(request.positions, len(request.candidates))
+    for item in request.candidates:
         block[item] = parts  # not shown
-    now, number_of, filled = 0, 0, 0
-    while filled + cache.count[now] < size:
-        merged = is_promising(wins, candidates, part, now, budget)
-        for item in candidates:
-            if part[item] == now or (merged and part[item] == now + 1):
-                block[item] = number_of
-        filled += cache.count[now] + (cache.count[now + 1] if merged else 0)
-        now += 2 if merged else 1
-        number_of += 1
-        if filled >= size:
+    now, shown = 0, 0
+    while first[now + 1] < size:
+        following = now + 2 if is_promising(wins, cache, now, budget) else now + 1
+        for i in range(first[now], first[following]):
+            block[placed[i]] = shown
+        now = following
+        shown += 1
+        if first[now] >= size:
             return
-    for item in candidates:
-        if part[item] == now:
-            block[item] = number_of
+    for i in range(first[now], first[now + 1]):
+        block[placed[i]] = shown
     most, best = 0.5, -1
-    for item in candidates:
-        if part[item] <= now:
-            continue
-        for other in candidates:
-            if part[other] == now and may_be_better(wins, item, other, budget):
-                value = promise(wins, item, other, budget)
-                if value > most or (value == most and best >= 0 and wins_tie(item, best, request.labels, ORDER)):
-                    most, best = value, item
+    for i in range(first[now + 1], first[parts]):
+        for j in range(first[now], first[now + 1]):
+            if may_be_better(wins, placed[i], placed[j], budget):
+                value = promise(wins, placed[i], placed[j], budget)
+                if value > most or (value == most and best >= 0 and wins_tie(placed[i], best, request.labels, ORDER)):
+                    most, best = value, placed[i]
     if best >= 0:
-        block[best] = number_of
+        block[best] = shown
 
 
 @helper
-def is_promising(wins: Ints, candidates: Ints, part: Ints, upper: int, budget: float) -> bool:
+def is_promising(wins: Ints, cache: BlockScratch, upper: int, budget: float) -> bool:
     """Whether an item of the part below may be better than one of a part."""
-    for item in candidates:
-        if part[item] == upper + 1:
-            for other in candidates:
-                if part[other] == upper and may_be_better(wins, item, other, budget):
-                    return True
+    placed, first = cache.placed, cache.first
+    for i in range(first[upper + 1], first[upper + 2]):
+        for j in range(first[upper], first[upper + 1]):
+            if may_be_better(wins, placed[i], placed[j], budget):
+                return True
     return False
