@@ -21,8 +21,8 @@ CLAIM = Less("Beta TS loses less than CascadeUCB1", ("one", "cascade-ts"), ("one
 
 def found_with(own: list[float], other: list[float], steps: int = 100) -> Findings:
     """Results of the contest: regret per run of cascade-ts and of cascade-ucb1."""
-    regret = {"cascade-ts": [[value] for value in own], "cascade-ucb1": [[value] for value in other]}
-    return Findings(Size(steps, len(own)), {"one": Result([steps], regret, regret)})
+    regret = {"cascade-ts": np.array(own)[:, None], "cascade-ucb1": np.array(other)[:, None]}
+    return Findings(Size(steps, len(own)), {"one": Result(np.array([steps]), regret, regret)})
 
 
 @pytest.mark.parametrize(
@@ -52,8 +52,8 @@ def test_every_experiment_plays_what_its_claims_compare() -> None:
             assert isinstance(play, Play)
             for policy in play.policies.values():
                 assert make(policy) is not None
-            curves = {label: [[float(at + run)] for run in range(4)] for at, label in enumerate(play.policies)}
-            results[play.label] = Result([experiment.full.steps], curves, curves)
+            curves = {label: at + np.arange(4.0)[:, None] for at, label in enumerate(play.policies)}
+            results[play.label] = Result(np.array([experiment.full.steps]), curves, curves)
         assert len({play.seed for play in plays if isinstance(play, Play)}) == 1
         claims = experiment.judge(Findings(experiment.full, results))
         assert claims, name
