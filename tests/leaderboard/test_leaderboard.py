@@ -257,6 +257,22 @@ def test_matches_are_compiled_while_others_play(monkeypatch: pytest.MonkeyPatch)
     assert {name for _, name in seen}.isdisjoint({threading.current_thread().name})
 
 
+def test_tuned_parameters_that_are_the_published_ones_play_once() -> None:
+    """On problems of a kind without tuned ones; a policy of one's own with the same parts plays by itself."""
+    tuned = {"b": {"cascade-ucb1": "cascade-ucb1(scale=0.2)"}}
+    contenders = field_of(tuned, {"ours": make("cascade-ucb1")}, ["cascade-ucb1"])
+    problems = read_suite(SMALL).problems
+    played, equal = play.once(play.matches_of(problems, contenders, 60, 2))
+    assert [(match.problem.name, match.contender.label, first.contender.label) for match, first in equal] == [
+        (name, "cascade-ucb1, tuned", "cascade-ucb1") for name in ("one", "two")
+    ]
+    assert len(played) == 3 * 4 - 2
+    _, cells = play_suite(problems, contenders, 60, 2, 0, [], threads=1)
+    assert cells["one"]["cascade-ucb1, tuned"] is cells["one"]["cascade-ucb1"]
+    assert not np.array_equal(cells["three"]["cascade-ucb1, tuned"].regret, cells["three"]["cascade-ucb1"].regret)
+    assert np.array_equal(cells["one"]["ours"].regret, cells["one"]["cascade-ucb1"].regret)
+
+
 def test_workers_of_a_cluster_play_the_same_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`--engine ray` hands every run to the pool, and finds the regret of threads; a thread stands for a worker."""
     asked: list[tuple[Any, Any]] = []

@@ -23,6 +23,7 @@ from toplist.engine.resume_file import ResumeFile, describe
 from toplist.engine.simulate import checked_checkpoints, checked_threads, scheduler_of
 from toplist.leaderboard.contenders import Contender
 from toplist.leaderboard.suite import SuiteProblem
+from toplist.support.catalogue import part_text
 from toplist.support.files import slug, write_text
 from toplist.support.progress import Progress
 
@@ -90,7 +91,7 @@ def play_suite(
     steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
     runs = whole("The number of runs", runs, 2, "intervals need several runs")
     seed, schedule, checkpoints = checked_seed(seed), scheduler_of(engine, None), checked_checkpoints(horizons, steps)
-    matches = matches_of(problems, contenders, steps, runs)
+    matches, equal = once(matches_of(problems, contenders, steps, runs))
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     schedulers, setups = [], []
@@ -110,7 +111,29 @@ def play_suite(
             found.setdefault(match.problem.name, {})[label] = PlayedCell(
                 curves[label][:, :, 0], costs.of(match, setup, seed)
             )
+    for match, first in equal:
+        cells = found[match.problem.name]
+        cells[match.contender.label] = cells[first.contender.label]
     return checkpoints, found
+
+
+def once(matches: list[Match]) -> tuple[list[Match], list[tuple[Match, Match]]]:
+    """The matches to be played, and those that equal an earlier one: the same policy of the catalogue on a problem.
+
+    That is a policy with tuned parameters on a problem of a kind for which the published ones are the best.
+    """
+    played: list[Match] = []
+    equal: list[tuple[Match, Match]] = []
+    known: dict[tuple[str, str], Match] = {}
+    for match in matches:
+        key = match.problem.name, part_text(match.contender.policy(match.problem))
+        if match.contender.own or key not in known:
+            played.append(match)
+            if not match.contender.own:
+                known[key] = match
+        else:
+            equal.append((match, known[key]))
+    return played, equal
 
 
 class CompilingAhead:
