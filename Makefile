@@ -80,6 +80,7 @@ reproduce: $(VENV)/ready  ## all experiments of the five papers; DATA=folder of 
 
 reproduction-page: $(VENV)/ready  ## docs/reproduction.md and its pictures, from the results of make reproduce
 	$(BIN)/python -m toplist.experiments.reproduction_page out/reproduction docs/reproduction.md
+	$(BIN)/python -m toplist.experiments.reproduction_page out/reproduction docs/newer_claims.md --newer
 
 movielens: folder $(VENV)/ready  ## figure 2 of hiranandani2019 and its greedy ratio; DATA=folder of MovieLens 1M (some minutes)
 	$(REPRODUCE) hiranandani2019/ratio hiranandani2019/figure2 --data "$(DATA)"

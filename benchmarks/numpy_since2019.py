@@ -194,7 +194,38 @@ def lin_ts_cascade(world: TopicCoverage, steps: int, generator: Generator, ideal
 
 
 def glrt_ucb(attraction: Floats, positions: int, steps: int, generator: Generator) -> float:
-    """Regret of GLRT-CascadeUCB; the likelihood ratio of an item is tested at up to 128 splits."""
+    """Regret of GLRT-CascadeUCB."""
+
+    def index(mean: Floats, examined: Floats, since: int) -> Floats:
+        with np.errstate(divide="ignore"):
+            scores: Floats = mean + np.sqrt(1.5 * math.log(since) / examined)
+        return scores
+
+    return restarting(attraction, positions, steps, generator, index)
+
+
+def glrt_kl_ucb(attraction: Floats, positions: int, steps: int, generator: Generator) -> float:
+    """Regret of GLRT-CascadeKL-UCB."""
+
+    def index(mean: Floats, examined: Floats, since: int) -> Floats:
+        scores = np.where(examined > 0.0, mean, np.inf)
+        budget = math.log(since) + 3.0 * math.log(max(math.log(since), 1.0)) if since > 1 else 0.0
+        some = (examined > 0.0) & (mean < 1.0)
+        if budget > 0.0 and some.any():
+            scores[some] = kl_upper(mean[some], budget / examined[some], mean[some])
+        return scores
+
+    return restarting(attraction, positions, steps, generator, index)
+
+
+def restarting(
+    attraction: Floats,
+    positions: int,
+    steps: int,
+    generator: Generator,
+    index: Callable[[Floats, Floats, int], Floats],
+) -> float:
+    """Regret with forced turns and restarts; the likelihood ratio of an item is tested at up to 128 splits."""
     items, level = len(attraction), 1.0 / max(2, steps)
     share = min(1.0, math.sqrt(2.0 * items * math.log(max(2, steps)) / max(2, steps)))
     history: list[list[float]] = [[0.0] for _ in range(items)]  # cumulative clicks since the restart
@@ -209,9 +240,7 @@ def glrt_ucb(attraction: Floats, positions: int, steps: int, generator: Generato
         else:
             examined = np.array([len(each) - 1.0 for each in history])
             clicked = np.array([each[-1] for each in history])
-            with np.errstate(divide="ignore", invalid="ignore"):
-                scores = np.nan_to_num(clicked / examined) + np.sqrt(1.5 * math.log(since) / examined)
-            shown = best(scores, positions)
+            shown = best(index(clicked / np.maximum(examined, 1.0), examined, since), positions)
         regret += math.prod([1.0 - attracts[item] for item in shown]) - ideal
         for place, coin in enumerate(generator.random(positions).tolist()):
             item, clicks = shown[place], coin < attracts[shown[place]]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any
 
-from benchmarks import numpy_since2019
+from benchmarks import numpy_features, numpy_since2019
 from benchmarks.contenders import Contender, Size, Topics, engine, features_in_numpy, in_numpy
 from benchmarks.measure import Effort, ratio, rough, rounds_of, steps_for
+from benchmarks.numpy_unirank import uni_rank
 from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
 
 SIZE = Size(16, 4)
@@ -23,10 +24,13 @@ LOOPS = {
     "pb-mhb": numpy_since2019.mhb,
     "grab": numpy_since2019.grab,
     "glrt-cascade-ucb": numpy_since2019.glrt_ucb,
+    "glrt-cascade-kl-ucb": numpy_since2019.glrt_kl_ucb,
+    "uni-rank": uni_rank,
 }
 OVER_FEATURES = {
     "lin-ts-cascade(sigma=0.1)": numpy_since2019.lin_ts_cascade,  # the noise of the NumPy loops
     "c3-ucb": numpy_since2019.c3,
+    "cascade-hybrid": numpy_features.lsb,  # all features are topics
     "recur-rank": numpy_since2019.recur_rank,
 }
 COLUMNS: dict[str, Show] = {

@@ -313,10 +313,15 @@ def plain(package: str) -> str:
 
 
 def test_every_experiment_was_played_for_the_page_of_reproductions() -> None:
-    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
-    assert "| quick |" not in page, "some of it was played at a smaller size; run make reproduce"
+    pages = {
+        name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("reproduction.md", "newer_claims.md")
+    }
+    for page in pages.values():
+        assert "| quick |" not in page, "some of it was played at a smaller size; run make reproduce"
     for name, experiment in library().items():
+        file = "newer_claims.md" if name.startswith("newer/") else "reproduction.md"
+        page = pages[file]
         section = page.partition(f"(reproduction-{name.replace('/', '-')})=")[2].partition("\n(reproduction-")[0]
-        assert f"`toplist reproduce {name}" in section, f"docs/reproduction.md lacks {name}; run make reproduction-page"
+        assert f"`toplist reproduce {name}" in section, f"docs/{file} lacks {name}; run make reproduction-page"
         assert reproduction.markdown_text(experiment.setting) in section
         assert any(str(outcome) in section for outcome in Outcome)

@@ -53,7 +53,7 @@ def test_equal_results_give_equal_pages(results: Path, target: Path) -> None:
 
     first = files()
     assert len(first) == 4
-    (target.parent / reproduction_page.PICTURES / "of-an-experiment-that-is-gone.png").touch()
+    (target.parent / reproduction_page.PICTURES / target.stem / "of-an-experiment-that-is-gone.png").touch()
     assert files() == first
 
 
@@ -69,13 +69,13 @@ def test_pictures_stay_within_the_budget(results: Path, target: Path, monkeypatc
     monkeypatch.setattr(reproduction_page, "BUDGET", 80_000)
     monkeypatch.setattr(reproduction_page, "WIDTHS", (500, 400, 300, 200))
     reproduction_page.write_page(results, target)
-    files = list((target.parent / reproduction_page.PICTURES).iterdir())
+    files = list((target.parent / reproduction_page.PICTURES / target.stem).iterdir())
     assert {file.name.partition(".")[0] for file in files} == {
         "kveton2015-ratio", "kveton2015-table1", "li2019-figure1",
     }  # fmt: skip
     assert 20_000 < sum(file.stat().st_size for file in files) <= 80_000
     with import_optional("PIL.Image", "plots").open(
-        target.parent / reproduction_page.PICTURES / "li2019-figure1.png"
+        target.parent / reproduction_page.PICTURES / target.stem / "li2019-figure1.png"
     ) as small:
         assert small.size == (400, 200)  # the largest that fits
 
@@ -83,9 +83,9 @@ def test_pictures_stay_within_the_budget(results: Path, target: Path, monkeypatc
 def test_a_small_svg_is_taken_as_it_is(results: Path, target: Path) -> None:
     (results / "li2019/figure1/figure.svg").write_text("<svg/>")
     reproduction_page.write_page(results, target)
-    assert (target.parent / reproduction_page.PICTURES / "li2019-figure1.svg").read_text() == "<svg/>"
+    assert (target.parent / reproduction_page.PICTURES / target.stem / "li2019-figure1.svg").read_text() == "<svg/>"
     assert "](pictures/reproduction/li2019-figure1.svg)" in target.read_text()
-    assert not (target.parent / reproduction_page.PICTURES / "li2019-figure1.png").exists()
+    assert not (target.parent / reproduction_page.PICTURES / target.stem / "li2019-figure1.png").exists()
 
 
 def test_a_small_picture_is_not_made_larger(results: Path) -> None:

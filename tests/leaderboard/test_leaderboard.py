@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,17 @@ import toplist
 from toplist import cli
 from toplist.datasets import click_models, generated
 from toplist.engine.statistics import t_quantile
-from toplist.leaderboard import Contender, Leaderboard, field_of, play_suite, read_suite, read_tuned, standings
+from toplist.leaderboard import (
+    Contender,
+    Leaderboard,
+    field_of,
+    play,
+    play_suite,
+    read_suite,
+    read_tuned,
+    standings,
+    summary,
+)  # fmt: skip
 from toplist.leaderboard.board import EVERY, FEATURES
 from toplist.leaderboard.learned import KINDS, learned_problems
 from toplist.policies import catalogue, make
@@ -188,6 +200,77 @@ def test_the_command_writes_json_and_a_page(tmp_path: Path, capsys: Any) -> None
     assert text.count('<table class="sortable">') == 5  # two divisions and three problems
     assert "c3-ucb" in text
     assert cli.main([*words[:2], "--suite", str(suite), "--problems", "four"]) == 2
+
+
+def test_the_result_goes_into_a_document(tmp_path: Path, capsys: Any) -> None:
+    """Between two marks, with ranks, the best of every problem and a picture; again it is the same."""
+    file, document = tmp_path / "board.json", tmp_path / "leaderboard.md"
+    board = played()
+    board.to_json(file)
+    document.write_text(f"Before.\n\n{summary.BEGIN}\nold\n{summary.END}\n\nAfter.\n")
+    for _ in range(2):
+        assert summary.main([str(file), str(document)]) == 0
+        text = document.read_text()
+        assert text.startswith("Before.\n")
+        assert text.endswith("\n\nAfter.\n")
+        assert "old" not in text
+        first = board.overall(EVERY)[0]
+        assert f"| 1 | {first.best}-{first.worst} | `{first.label}` |" in text
+        assert f"{first.score:.4f} ± {(first.high - first.low) / 2:.4f}" in text
+        assert "| `three` | `" in text
+        best = board.on_problem("three")[0]
+        assert f"{best.score:.4f} |" in text.partition("| `three` |")[2].partition("\n")[0]
+    picture = (tmp_path / summary.PICTURE).read_text()
+    assert picture.count("<circle") == len(board.overall(EVERY))
+    assert "cascade-kl-ucb" in picture
+    document.write_text("No marks.\n")
+    assert summary.main([str(file), str(document)]) == 2
+    assert "no place for the result" in capsys.readouterr().err
+
+
+def test_matches_are_compiled_while_others_play(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each in turn on another thread; one that does not compile does not stop the rest, and the end does."""
+    seen: list[tuple[Any, str]] = []
+    go_on = threading.Event()
+
+    class Recorder:
+        def __init__(self, setup: Any, *_: Any, compiled: bool):
+            self.setup = setup
+            assert compiled
+
+        def play(self, until: int) -> None:
+            assert until == 1
+            seen.append((self.setup.policy, threading.current_thread().name))
+            if len(seen) == 2:
+                raise RuntimeError("does not compile")
+            if len(seen) == 3:
+                go_on.wait(10)
+
+    monkeypatch.setattr(play, "Player", Recorder)
+    suite = read_suite(SMALL)
+    setups = [match.setup for match in play.matches_of(suite.problems[:1], field_of({}, {}, []), 50, 2)][:5]
+    with play.CompilingAhead(setups, 0):
+        while len(seen) < 3:
+            time.sleep(0.001)
+        threading.Timer(0.05, go_on.set).start()
+    assert [policy for policy, _ in seen] == [setup.policy for setup in setups[:3]]
+    assert {name for _, name in seen}.isdisjoint({threading.current_thread().name})
+
+
+def test_tuned_parameters_that_are_the_published_ones_play_once() -> None:
+    """On problems of a kind without tuned ones; a policy of one's own with the same parts plays by itself."""
+    tuned = {"b": {"cascade-ucb1": "cascade-ucb1(scale=0.2)"}}
+    contenders = field_of(tuned, {"ours": make("cascade-ucb1")}, ["cascade-ucb1"])
+    problems = read_suite(SMALL).problems
+    played, equal = play.once(play.matches_of(problems, contenders, 60, 2))
+    assert [(match.problem.name, match.contender.label, first.contender.label) for match, first in equal] == [
+        (name, "cascade-ucb1, tuned", "cascade-ucb1") for name in ("one", "two")
+    ]
+    assert len(played) == 3 * 4 - 2
+    _, cells = play_suite(problems, contenders, 60, 2, 0, [], threads=1)
+    assert cells["one"]["cascade-ucb1, tuned"] is cells["one"]["cascade-ucb1"]
+    assert not np.array_equal(cells["three"]["cascade-ucb1, tuned"].regret, cells["three"]["cascade-ucb1"].regret)
+    assert np.array_equal(cells["one"]["ours"].regret, cells["one"]["cascade-ucb1"].regret)
 
 
 def test_workers_of_a_cluster_play_the_same_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

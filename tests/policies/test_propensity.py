@@ -24,8 +24,9 @@ ATTRACTION = np.array([0.5, 0.45, 0.4, 0.3, 0.2])
 DRAWS = 2000
 EXACT = [
     "random", "cascade-ts", "dcm-ts", "pbm-ts", "cascade-kl-ucb", "cascade-ucb1", "pbm-ucb", "bubble-rank", "top-rank",
-    "batch-rank", "cascade-swucb(tau=30)", "cascade-ducb(gamma=0.97)", "last-click", "cascade-ucb-v", "cascade-moss",
-    "cascade-kl-ucb-plus-plus", "ts-cascade", "pbm-pie", "glrt-cascade-ucb(share=0.6)", "glrt-cascade-kl-ucb",
+    "uni-rank", "batch-rank", "cascade-swucb(tau=30)", "cascade-ducb(gamma=0.97)", "last-click", "cascade-ucb-v",
+    "cascade-moss", "cascade-kl-ucb-plus-plus", "ts-cascade", "pbm-pie", "glrt-cascade-ucb(share=0.6)",
+    "glrt-cascade-kl-ucb",
 ]  # fmt: skip
 RANKED = ["ranked-exp3", "ranked-ucb1", "ranked-kl-ucb"]
 LENGTHS = (0, 7, 200)  # lists learned

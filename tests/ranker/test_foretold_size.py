@@ -10,7 +10,8 @@ from toplist.ranker.size import BYTES_PER_LEARNER, BYTES_PER_SLOT, SizeByItems, 
 
 POLICIES = (
     "dcm-kl-ucb", "cascade-ucb1", "dcm-ts", "pbm-ts", "ranked-kl-ucb", "ranked-exp3(exploration=0.1)", "random",
-    "bubble-rank(delta=0.1)", "top-rank(delta=0.1)", "grab", "cascade-swucb", "cascade-lin-ucb", "cascade-lsb",
+    "bubble-rank(delta=0.1)", "top-rank(delta=0.1)", "uni-rank", "grab", "cascade-swucb", "cascade-lin-ucb",
+    "cascade-lsb",
 )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The five papers, by the keys used in code and documents."""
+"""The five papers, by the keys used in code and documents, and the chapter of the others."""
 
 from __future__ import annotations
 
@@ -43,3 +43,6 @@ PAPERS = {
         "IJCAI 2019",
     ),
 }
+
+NEWER = "newer"  # the folder of the claims of other papers
+CHAPTERS = {**PAPERS, NEWER: Paper("Several authors", "Algorithms beside the five papers", "2016 to 2022")}

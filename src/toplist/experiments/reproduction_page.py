@@ -1,6 +1,9 @@
-"""Writes docs/reproduction.md and its pictures from a folder of results.
+"""Writes docs/reproduction.md or docs/newer_claims.md, and its pictures, from a folder of results.
 
     python -m toplist.experiments.reproduction_page RESULTS docs/reproduction.md
+    python -m toplist.experiments.reproduction_page RESULTS docs/newer_claims.md --newer
+
+The first has the five papers, the second the claims of others.
 
 Equal results give equal files: nothing in them depends on the time or the machine of this command.
 """
@@ -17,6 +20,7 @@ from typing import NamedTuple
 
 from toplist.core.problem import InvalidInput, refuse
 from toplist.experiments.experiment import Outcome
+from toplist.experiments.papers import NEWER
 from toplist.experiments.results_folder import (
     SIGNS,
     Chapter,
@@ -40,8 +44,8 @@ NOTE = (
     "<!-- Made by python -m toplist.experiments.reproduction_page from a folder of results: run that again to change "
     "it. -->"
 )
-COMMAND = "python -m toplist.experiments.reproduction_page RESULTS docs/reproduction.md"
-PICTURES = Path("pictures") / "reproduction"  # beside the page
+COMMAND = "python -m toplist.experiments.reproduction_page RESULTS"
+PICTURES = Path("pictures")  # beside the page; a folder per page
 BUDGET = 1_900_000  # bytes of all pictures together, at most
 WIDTHS = (1400, 1200, 1000, 850, 700, 550, 400)  # pixels; the largest that fits the budget is taken
 COLOURS = 128  # of a picture: lines on white need no more
@@ -59,16 +63,39 @@ class Picture(NamedTuple):
     content: bytes
 
 
-def write_page(results: Path, page: Path) -> Path:
+class PageKind(NamedTuple):
+    """One of the two pages."""
+
+    title: str
+    content: str  # what its experiments are
+    played_by: str
+    page_by: str
+
+
+FIVE_PAPERS = PageKind(
+    "Reproduction results", "tables and figures", "toplist reproduce --all --data FOLDER",
+    f"{COMMAND} docs/reproduction.md",
+)  # fmt: skip
+OTHER_PAPERS = PageKind(
+    "Claims of newer papers",
+    "comparisons on the nearest problems that can be built",
+    f"toplist reproduce {NEWER}",
+    f"{COMMAND} docs/newer_claims.md --newer",
+)
+
+
+def write_page(results: Path, page: Path, newer: bool = False) -> Path:
     """Write the page and its pictures; delete pictures of an earlier page."""
     if not results.is_dir():
         raise refuse("The folder of results", str(results), "a folder that exists", "run toplist reproduce --all first")
-    book = chapters(results)
+    book = [chapter for chapter in chapters(results) if (chapter.key == NEWER) == newer]
     if not any(entry.played_verdict for chapter in book for entry in chapter.entries):
         raise InvalidInput(f"{results} has no results; run toplist reproduce --all --results {results} first.")
     drawn = chosen_pictures([entry for chapter in book for entry in chapter.entries])
-    write_text(page, "The page", "\n".join(page_lines(book, drawn)) + "\n")
-    folder = page.parent / PICTURES
+    pictures = PICTURES / page.stem
+    kind = OTHER_PAPERS if newer else FIVE_PAPERS
+    write_text(page, "The page", "\n".join(page_lines(book, drawn, kind, pictures)) + "\n")
+    folder = page.parent / pictures
     folder.mkdir(parents=True, exist_ok=True)
     for picture in drawn.values():
         with replace_file(folder / picture.file, "The picture") as new:
@@ -117,11 +144,11 @@ def downscale(path: Path, width: int) -> bytes:
     return target.getvalue()
 
 
-def page_lines(book: Sequence[Chapter], drawn: dict[str, Picture]) -> Iterator[str]:
+def page_lines(book: Sequence[Chapter], drawn: dict[str, Picture], kind: PageKind, pictures: Path) -> Iterator[str]:
     """The lines of the page."""
     entries = [entry for chapter in book for entry in chapter.entries]
-    yield from (NOTE, "# Reproduction results", "")
-    yield from opening(entries, len(book))
+    yield from (NOTE, f"# {kind.title}", "")
+    yield from opening(entries, len(book), kind)
     rows = (
         (
             section_link(entry),
@@ -141,18 +168,19 @@ def page_lines(book: Sequence[Chapter], drawn: dict[str, Picture]) -> Iterator[s
         yield from ("", f"## {markdown_text(chapter.paper.title)}", "")
         yield f"{', '.join(unique_texts([chapter.paper.authors, chapter.paper.venue]))} (`{chapter.key}`)."
         for entry in chapter.entries:
-            yield from experiment_section(entry, drawn.get(entry.name))
+            yield from experiment_section(entry, drawn.get(entry.name), pictures)
 
 
-def opening(entries: Sequence[ExperimentRecord], papers: int) -> Iterator[str]:
+def opening(entries: Sequence[ExperimentRecord], papers: int, kind: PageKind) -> Iterator[str]:
     """Counts of all outcomes, and how, when and where they were produced."""
     played = [entry.played_verdict for entry in entries if entry.played_verdict is not None]
     claims = [claim.outcome for verdict in played for claim in verdict.claims]
     counts = ", ".join(f"{count} {state}" for state, count in count_states(entries).items())
+    of = "" if kind is OTHER_PAPERS else f" of {count_text(papers, 'paper')}"
     yield (
-        f"{len(entries)} tables and figures of {count_text(papers, 'paper')}, each simulated again and judged by "
-        f"numeric tests: {counts}. The verdict of an experiment is that of its worst claim; of "
-        f"{count_text(len(claims), 'claim')} {claims.count(Outcome.MET)} are met as printed."
+        f"{len(entries)} {kind.content}{of}, each simulated again and judged by numeric tests: {counts}. The verdict "
+        f"of an experiment is that of its worst claim; of {count_text(len(claims), 'claim')} "
+        f"{claims.count(Outcome.MET)} are met as printed."
     )
     times = sorted(verdict.finished for verdict in played)
     quick = sum(verdict.size.quick for verdict in played)
@@ -160,8 +188,8 @@ def opening(entries: Sequence[ExperimentRecord], papers: int) -> Iterator[str]:
         "",
         "| | |",
         "|---|---|",
-        "| played by | `toplist reproduce --all --data FOLDER` |",
-        f"| this page by | `{COMMAND}` |",
+        f"| played by | `{kind.played_by}` |",
+        f"| this page by | `{kind.page_by}` |",
         f"| version | {markdown_text(', '.join(unique_texts(f'toplist {verdict.version}' for verdict in played)))} |",
         f"| machine | {markdown_text('; '.join(unique_texts(map(machine_text, played))))} |",
         f"| total time | {total_time(entries)} |",
@@ -196,14 +224,14 @@ def unplayed_experiments(entries: Sequence[ExperimentRecord]) -> Iterator[str]:
             yield f"- {section_link(entry)}: {entry.state}. {markdown_text(entry.data_advice)}".rstrip()
 
 
-def experiment_section(entry: ExperimentRecord, picture: Picture | None) -> Iterator[str]:
+def experiment_section(entry: ExperimentRecord, picture: Picture | None, pictures: Path) -> Iterator[str]:
     """The section of an experiment: figure, claims, deviations and command."""
     experiment = entry.experiment
     yield from ("", f"({anchor(entry)})=", f"### {markdown_text(experiment.title)}", "")
     yield f"`{entry.name}`: **{entry.state}**. {markdown_text(experiment.setting)}"
     if picture is not None:
         alt = markdown_text(f"Figure of {entry.name}: {experiment.title}")
-        yield from ("", f"![{alt}]({(PICTURES / picture.file).as_posix()})")
+        yield from ("", f"![{alt}]({(pictures / picture.file).as_posix()})")
     if entry.played_verdict is not None:
         rows = (
             (
@@ -288,10 +316,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("results", type=Path, metavar="RESULTS", help="the results folder of toplist reproduce")
     parser.add_argument("page", type=Path, metavar="PAGE", help="the page to write, as docs/reproduction.md")
+    parser.add_argument("--newer", action="store_true", help="the claims of newer papers instead of the five papers")
     options = parser.parse_args(arguments)
 
     def command() -> int:
-        print(f"wrote {write_page(options.results, options.page)}")
+        print(f"wrote {write_page(options.results, options.page, options.newer)}")
         return 0
 
     return run_script(command)

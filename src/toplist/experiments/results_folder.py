@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from toplist.experiments import library
 from toplist.experiments.experiment import Experiment, Outcome
-from toplist.experiments.papers import PAPERS, Paper
+from toplist.experiments.papers import CHAPTERS, Paper
 from toplist.experiments.required_data import KINDS
 from toplist.experiments.run_experiment import FIGURE, Verdict, read_verdict
 from toplist.support.files import AnyPath, Unwritable, check_writable
@@ -120,10 +120,10 @@ def chapters(folder: Path) -> list[Chapter]:
         ExperimentRecord(name, each, read_verdict(name, folder), folder / name)
         for name, each in library.library().items()
     ]
-    known = list(PAPERS)
+    known = list(CHAPTERS)
     keys = sorted({entry.paper for entry in entries}, key=lambda key: (known.index(key) if key in known else 99, key))
     return [
-        Chapter(key, PAPERS.get(key, Paper("", key, "")), [entry for entry in entries if entry.paper == key])
+        Chapter(key, CHAPTERS.get(key, Paper("", key, "")), [entry for entry in entries if entry.paper == key])
         for key in keys
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
@@ -22,6 +23,7 @@ from toplist.engine.resume_file import ResumeFile, describe
 from toplist.engine.simulate import checked_checkpoints, checked_threads, scheduler_of
 from toplist.leaderboard.contenders import Contender
 from toplist.leaderboard.suite import SuiteProblem
+from toplist.support.catalogue import part_text
 from toplist.support.files import slug, write_text
 from toplist.support.progress import Progress
 
@@ -89,7 +91,7 @@ def play_suite(
     steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
     runs = whole("The number of runs", runs, 2, "intervals need several runs")
     seed, schedule, checkpoints = checked_seed(seed), scheduler_of(engine, None), checked_checkpoints(horizons, steps)
-    matches = matches_of(problems, contenders, steps, runs)
+    matches, equal = once(matches_of(problems, contenders, steps, runs))
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     schedulers, setups = [], []
@@ -101,13 +103,63 @@ def play_suite(
         schedulers.append(schedule({label: setups[-1]}, checkpoints, runs, seed, file))
     costs = KeptCosts(folder)
     found: dict[str, dict[str, PlayedCell]] = {}
+    waiting = [setup for setup, each in zip(setups, schedulers, strict=True) if setup.compiled and each.earlier == 0]
     played = curves_in_turn(schedulers, checked_threads(threads), progress, pool)
-    for match, setup, curves in zip(matches, setups, played, strict=True):
-        label = match.contender.label
-        found.setdefault(match.problem.name, {})[label] = PlayedCell(
-            curves[label][:, :, 0], costs.of(match, setup, seed)
-        )
+    with CompilingAhead(waiting if engine == "cpu" and pool is None else [], seed):
+        for match, setup, curves in zip(matches, setups, played, strict=True):
+            label = match.contender.label
+            found.setdefault(match.problem.name, {})[label] = PlayedCell(
+                curves[label][:, :, 0], costs.of(match, setup, seed)
+            )
+    for match, first in equal:
+        cells = found[match.problem.name]
+        cells[match.contender.label] = cells[first.contender.label]
     return checkpoints, found
+
+
+def once(matches: list[Match]) -> tuple[list[Match], list[tuple[Match, Match]]]:
+    """The matches to be played, and those that equal an earlier one: the same policy of the catalogue on a problem.
+
+    That is a policy with tuned parameters on a problem of a kind for which the published ones are the best.
+    """
+    played: list[Match] = []
+    equal: list[tuple[Match, Match]] = []
+    known: dict[tuple[str, str], Match] = {}
+    for match in matches:
+        key = match.problem.name, part_text(match.contender.policy(match.problem))
+        if match.contender.own or key not in known:
+            played.append(match)
+            if not match.contender.own:
+                known[key] = match
+        else:
+            equal.append((match, known[key]))
+    return played, equal
+
+
+class CompilingAhead:
+    """Compiles matches on a thread of its own while earlier ones are played, which need no interpreter meanwhile.
+
+    The compiler works on one match at a time, so that without this the other cores would wait for it.
+    """
+
+    def __init__(self, setups: Sequence[RunSetup], seed: int):
+        self._setups, self._seed = setups, seed
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._compile, daemon=True)
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *_: object) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def _compile(self) -> None:
+        for setup in self._setups:
+            if self._stopped.is_set():
+                return
+            with suppress(Exception):  # the match itself raises it again
+                Player(setup, self._seed, np.array([setup.problem.steps or 1]), compiled=True).play(1)
 
 
 def matches_of(problems: Sequence[SuiteProblem], contenders: Sequence[Contender], steps: int, runs: int) -> list[Match]:

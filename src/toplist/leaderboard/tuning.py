@@ -11,7 +11,7 @@ from typing import Any
 from toplist import __version__
 from toplist.core.problem import InvalidInput
 from toplist.engine.tune import tune
-from toplist.leaderboard.contenders import Contender
+from toplist.leaderboard.contenders import Contender, field_of
 from toplist.leaderboard.suite import Suite
 from toplist.policies import catalogue
 from toplist.support.catalogue import Entry
@@ -19,23 +19,35 @@ from toplist.support.files import slug
 from toplist.support.progress import Progress
 
 FORMAT = {"format": "toplist.tuned", "format_version": 1}
-FACTORS = (0.1, 0.3, 3.0)  # of a default, for parameters that are a factor of the radius
-SCALED = ("scale", "eps", "noise")
-VALUES: dict[str, list[float]] = {"loglog": [0.0, 1.0], "alpha": [0.1, 0.3, 1.0, 3.0]}
+FACTORS = (0.1, 0.3, 3.0)  # of a default, for parameters that are a factor of the radius, or of a step
+SCALED = ("scale", "eps", "slack", "period")
+INSTEAD = ("noise", "penalty", "rate")  # scaled where there is no scale
+LEAST = {"period": 2.0}  # in every list, the best known one would be shown
+VALUES: dict[str, list[float]] = {
+    "loglog": [0.0, 1.0],
+    "alpha": [0.1, 0.3, 1.0, 3.0],
+    "changes": [4.0, 16.0, 64.0],
+    "delta": [0.01, 0.1],
+    "exploration": [0.03, 0.1, 0.3],
+}
 
 
 def choices(entry: Entry) -> dict[str, list[Any]]:
-    """The values to try of each parameter that says how much a policy explores.
+    """The values to try of each parameter that says how much a policy explores, or how much it forgets.
+
+    Of several parameters, all combinations are tried, also with defaults.
 
     >>> from toplist.policies import catalogue
     >>> choices(catalogue()["cascade-ucb1"]), choices(catalogue()["cascade-ts"])
     ({'scale': [0.15, 0.45, 4.5]}, {})
     """
     found: dict[str, list[Any]] = {name: VALUES[name] for name in entry.parameters if name in VALUES}
-    for name in SCALED:
+    for name in SCALED if "scale" in entry.parameters else SCALED + INSTEAD:
         default = entry.parameters.get(name)
         if isinstance(default, float) and default > 0.0:
-            found[name] = [round(factor * default, 6) for factor in FACTORS]
+            found[name] = [number for factor in FACTORS if (number := round(factor * default, 6)) >= LEAST.get(name, 0)]
+    if len(found) > 1:
+        found = {name: [entry.parameters[name], *values] for name, values in found.items()}
     return found
 
 
@@ -70,13 +82,14 @@ def tune_suite(
         What `read_tuned` reads: per kind and policy its text with the best parameters, and how they were found.
     """
     tuned: dict[str, dict[str, str]] = {}
+    entries = {contender.label: catalogue()[contender.label] for contender in field_of({}, {}, names)}
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     for problem in suite.tuning:
         made = problem.made()
-        for name, entry in catalogue().items():
+        for name, entry in entries.items():
             tried = choices(entry)
-            if not tried or (names and name not in names) or not Contender(name, {"": entry.make()}).plays(problem):
+            if not tried or not Contender(name, {"": entry.make()}).plays(problem):
                 continue
             found = tune(
                 name, tried, made.world, made.users, steps, runs, seed, start=made.start, threads=threads,

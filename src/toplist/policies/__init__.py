@@ -11,6 +11,7 @@ from toplist.policies.pb_mhb import PBMHB
 from toplist.policies.ranked import Ranked
 from toplist.policies.recurrank import RecurRank
 from toplist.policies.toprank import TopRank
+from toplist.policies.unirank import UniRank
 
 __all__ = [
     "GRAB",
@@ -24,6 +25,7 @@ __all__ = [
     "RecurRank",
     "ShowList",
     "TopRank",
+    "UniRank",
     "catalogue",
     "entry",
     "make",

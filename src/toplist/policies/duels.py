@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from toplist.core.compiling import helper
 from toplist.core.problem import InvalidInput, Problem, known_steps, number
 from toplist.core.protocols import Assessment
-from toplist.core.slate import Ints, Request
+from toplist.core.slate import Ints, Request, Slate
 
 Flags = NDArray[np.int8]
 
@@ -29,6 +29,35 @@ def record_win(wins: Ints, winner: int, loser: int, scale: float, spread: float)
     lead = won - wins[loser, winner]
     duels = float(won + wins[loser, winner])
     return bool(lead > 0 and lead * lead >= duels * (scale + spread * math.log(duels)))
+
+
+@helper
+def note_unplaced(block: Ints, request: Request, slate: Slate, first: int) -> None:
+    """Note in the memo the block of each position, and which items of the last one have no position.
+
+    Column 0 has the blocks, -1 where an item is pinned; a flag per item follows from column `first` on.
+    """
+    size, last = slate.size[0], -1
+    for place in range(size):
+        pinned = len(request.pins) > 0 and request.pins[place] >= 0
+        own = -1 if pinned else block[slate.items[place]]
+        slate.memo[place, 0] = own
+        last = max(last, own)
+    slate.memo[:, first:] = 0.0
+    width = slate.memo.shape[1] - first
+    for item in request.candidates:
+        if block[item] == last:
+            slate.memo[item // width, first + item % width] = 1.0
+    for place in range(size):
+        item = slate.items[place]
+        slate.memo[item // width, first + item % width] = 0.0
+
+
+@helper
+def is_unplaced(slate: Slate, item: int, first: int) -> bool:
+    """Whether the memo notes an item of the last block without a position."""
+    width = slate.memo.shape[1] - first
+    return bool(slate.memo[item // width, first + item % width] == 1.0)
 
 
 def checked_delta(part: str, given: Any, problem: Problem, power: float) -> float:

@@ -18,8 +18,8 @@ from toplist.parts.index.kl_solver import kl_upper
 from toplist.parts.index.select import select
 from toplist.parts.index.ties import wins_tie
 from toplist.policies.by_name import entry
+from toplist.policies.leaders import LEADERS, count_lead, leader_name, times_led
 
-LEADERS = 1024  # counts of leaders that are kept; a power of 2
 ORDER = -2  # the key by which items are ordered before a leader is searched for, the same for all lists
 
 
@@ -121,9 +121,7 @@ class GRAB(NamedTuple):
         slate.size[0] = min(request.positions, len(request.candidates))
         free, count = find_leader(belief, cache, request)
         name = name_of(cache, request.labels, free)
-        slot = (name >> 1) & (LEADERS - 1)
-        led = belief.led[slot] if belief.names[slot] == name else 0.0
-        if free > 0 and led % self.period > 0.0:
+        if free > 0 and times_led(belief.names, belief.led, name) % self.period > 0.0:
             budget = math.log(self.steps if self.steps > 0.0 else belief.clock[0] + 1.0)
             exchange_best(belief, cache, request, free, count, budget)
         for place in range(slate.size[0]):
@@ -142,10 +140,7 @@ class GRAB(NamedTuple):
             count_shown(belief, slate.items[place], place, page.weight[place], page.value[place])
         name = int(slate.memo[0, 0])
         if name > 0:  # a list of its own
-            slot = (name >> 1) & (LEADERS - 1)
-            if belief.names[slot] != name:
-                belief.names[slot], belief.led[slot] = name, 0.0
-            belief.led[slot] += 1.0
+            count_lead(belief.names, belief.led, name)
 
     def sample(self, belief: Exchanges, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Count displays of an item at a position."""
@@ -284,11 +279,11 @@ def assign(belief: Exchanges, cache: ExchangeScratch, free: int, count: int) -> 
 
 @helper
 def name_of(cache: ExchangeScratch, labels: Ints, free: int) -> int:
-    """A hash of the leader, of 52 bits and above 0."""
+    """The name of the leader."""
     hashed = ORDER
     for i in range(free):
         hashed = branch(branch(hashed, cache.places[i]), labels[cache.leader[i]])
-    return ((hashed >> 12) & ((1 << 52) - 1)) | 1
+    return leader_name(hashed)
 
 
 @routine

@@ -23,6 +23,8 @@ WIDE = 0.4  # a walk with a larger deviation is proposed uniformly, and a narrow
 START = -2  # the branch of the key for the first values; sweeps count from 0
 ITEMS, POSITIONS = 0, 1  # branches of the key of a sweep
 MOST_SWEEPS = 10_000  # for a list
+TWO_PER_ROOT_PI = 2.0 / math.sqrt(math.pi)
+NARROW = 0.25  # steps in units of this share of a deviation, where few terms of a series suffice
 ROOT_2 = math.sqrt(2.0)
 
 
@@ -214,12 +216,12 @@ def move_item(belief: Particle, cache: ParticleScratch, item: int, deviation: fl
     """The next attraction of an item."""
     now, places = cache.theta[item], len(cache.kappa)
     then = step_within(now, deviation, key)
-    clicks, gain = 0.0, log_mass(now, deviation) - log_mass(then, deviation)
+    clicks, gain = 0.0, math.log(mass_within(now, deviation) / mass_within(then, deviation))
     for place in range(places):
         at = item * places + place
         clicks += belief.clicked[at] + PRIOR
         missed = belief.missed[at] + PRIOR
-        gain += missed * (math.log1p(-then * cache.kappa[place]) - math.log1p(-now * cache.kappa[place]))
+        gain += missed * math.log((1.0 - then * cache.kappa[place]) / (1.0 - now * cache.kappa[place]))
     gain += clicks * math.log(then / now)
     return then if math.log(1.0 - uniform(key, 0)) < gain else now
 
@@ -229,12 +231,12 @@ def move_position(belief: Particle, cache: ParticleScratch, place: int, deviatio
     """The next examination probability of a position."""
     now, places = cache.kappa[place], len(cache.kappa)
     then = step_within(now, deviation, key)
-    clicks, gain = 0.0, log_mass(now, deviation) - log_mass(then, deviation)
+    clicks, gain = 0.0, math.log(mass_within(now, deviation) / mass_within(then, deviation))
     for item in range(len(cache.theta)):
         at = item * places + place
         clicks += belief.clicked[at] + PRIOR
         missed = belief.missed[at] + PRIOR
-        gain += missed * (math.log1p(-then * cache.theta[item]) - math.log1p(-now * cache.theta[item]))
+        gain += missed * math.log((1.0 - then * cache.theta[item]) / (1.0 - now * cache.theta[item]))
     gain += clicks * math.log(then / now)
     return then if math.log(1.0 - uniform(key, 0)) < gain else now
 
@@ -258,10 +260,27 @@ def step_within(now: float, deviation: float, key: int) -> float:
 
 
 @helper
-def log_mass(centre: float, deviation: float) -> float:
-    """Logarithm of the probability that a Gaussian step from here ends between 0 and 1."""
+def mass_within(centre: float, deviation: float) -> float:
+    """Twice the probability that a Gaussian step from here ends between 0 and 1."""
     unit = 1.0 / (deviation * ROOT_2)
-    return math.log(0.5 * (math.erf((1.0 - centre) * unit) + math.erf(centre * unit)))
+    high, low = (1.0 - centre) * unit, centre * unit
+    if unit < NARROW:
+        return TWO_PER_ROOT_PI * (high * erf_series(high * high) + low * erf_series(low * low))
+    return math.erf(high) + math.erf(low)
+
+
+@helper
+def erf_series(square: float) -> float:
+    """The error function of x over `2 x / sqrt(pi)`, by its power series in x^2 < 1/16, which is faster."""
+    total = 1.0 / 17.0 / 40320.0
+    total = -1.0 / 15.0 / 5040.0 + square * total
+    total = 1.0 / 13.0 / 720.0 + square * total
+    total = -1.0 / 11.0 / 120.0 + square * total
+    total = 1.0 / 9.0 / 24.0 + square * total
+    total = -1.0 / 7.0 / 6.0 + square * total
+    total = 1.0 / 5.0 / 2.0 + square * total
+    total = -1.0 / 3.0 + square * total
+    return 1.0 + square * total
 
 
 @helper

@@ -16,7 +16,7 @@ from toplist.core.slate import NONE, Floats, Ints, Page, Request, Slate, empty_s
 from toplist.parts.arrange import lay_out
 from toplist.parts.index.select import select
 from toplist.policies.by_name import entry
-from toplist.policies.duels import Flags, assess_duels, checked_delta, record_win
+from toplist.policies.duels import Flags, assess_duels, checked_delta, is_unplaced, note_unplaced, record_win
 from toplist.policies.propensity.levels import probabilities_by_level
 from toplist.policies.propensity.positions import free_candidates, ranks_of_positions, with_pins
 
@@ -104,18 +104,7 @@ class TopRank(NamedTuple):
         select(cache.score, candidates, len(candidates), request.labels, request.key, items, drawn)
         if len(request.pins) > 0 or len(request.order) > 0:
             lay_out(cache.chosen, request.order, request.pins, slate)
-        last = -1
-        for place in range(size):
-            pinned = len(request.pins) > 0 and request.pins[place] >= 0
-            block = -1 if pinned else belief.block[slate.items[place]]
-            slate.memo[place, 0] = block
-            last = max(last, block)
-        slate.memo[:, 1:] = 0.0
-        for item in candidates:
-            if belief.block[item] == last:
-                mark_unplaced(slate, item, 1.0)
-        for place in range(size):
-            mark_unplaced(slate, slate.items[place], 0.0)
+        note_unplaced(belief.block, request, slate, 1)
 
     def learn(self, belief: Blocks, slate: Slate, page: Page) -> None:
         """Every clicked item wins against the items of its block that were not clicked or not shown."""
@@ -124,7 +113,6 @@ class TopRank(NamedTuple):
         last = -1.0
         for place in range(size):
             last = max(last, slate.memo[place, 0])
-        width = slate.memo.shape[1] - 1
         for place in range(size):
             block = slate.memo[place, 0]
             if page.clicks[place] == 0 or block < 0.0:
@@ -135,7 +123,7 @@ class TopRank(NamedTuple):
                     settle_duel(belief, winner, slate.items[other], self.scale)
             if block == last:
                 for item in range(len(belief.block)):
-                    if slate.memo[item // width, 1 + item % width] == 1.0:
+                    if is_unplaced(slate, item, 1):
                         settle_duel(belief, winner, item, self.scale)
 
     def sample(self, belief: Blocks, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
@@ -155,13 +143,6 @@ class TopRank(NamedTuple):
     def assess(self, belief: Blocks, request: Request, place: int | None) -> Assessment:
         """Duels, and the share won."""
         return assess_duels(belief.wins, request, "at random among those not known to be better or worse")
-
-
-@helper
-def mark_unplaced(slate: Slate, item: int, flag: float) -> None:
-    """Note whether an item of the last block was left without a position."""
-    width = slate.memo.shape[1] - 1
-    slate.memo[item // width, 1 + item % width] = flag
 
 
 @helper

@@ -1,0 +1,1 @@
+"""Claims of papers beside the five, each on the nearest problem that can be built."""
