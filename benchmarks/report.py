@@ -33,6 +33,7 @@ class Target(NamedTuple):
         return measured <= self.number if self.at_most else measured >= self.number
 
 
+END = "<!-- end -->"
 WORDS = ("algorithm", "size", "baseline", "what")  # columns that identify a row in the summary
 
 
@@ -91,6 +92,21 @@ def markdown(table: Table) -> str:
     lines += [[("-" if row.get(name) is None else show(row[name])) for name, show in table.columns.items()]
               for row in table.rows]  # fmt: skip
     return "\n".join([f"### {table.title}", "", *(f"| {' | '.join(line)} |" for line in lines), "", *table.notes])
+
+
+def mark(table: Table) -> str:
+    """The line before a table in a document."""
+    return f"<!-- {table.title} -->\n"
+
+
+def insert_tables(document: str, tables: Sequence[Table]) -> str:
+    """A document with new tables, each between its mark and the next END; tables without a mark are left out."""
+    for table in tables:
+        before, found, after = document.partition(mark(table))
+        if found:
+            body = markdown(table).split("\n", 2)[2]  # the document has headings of its own
+            document = f"{before}{found}{body}\n{END}{after.partition(END)[2]}"
+    return document
 
 
 def summary(tables: Sequence[Table]) -> str:

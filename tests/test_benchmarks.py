@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from toplist.parts.index.kl_solver import exploration_budget, kl_upper
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from benchmarks import fused, numpy_loops, numpy_toprank, solve_and_sort
-from benchmarks.__main__ import main
+from benchmarks.__main__ import main, write_markdown
 from benchmarks.contenders import (
     GL_CDCM,
     GL_CDCM_SGD,
@@ -41,7 +42,7 @@ from benchmarks.contenders import (
     topics_of,
 )
 from benchmarks.measure import QUICK, exponent, ratio, steps_for
-from benchmarks.report import Table, Target, nanoseconds, per_second, render, summary, verdict_cells
+from benchmarks.report import Table, Target, mark, nanoseconds, per_second, render, summary, verdict_cells
 from benchmarks.sections import SECTIONS, baselines, features, service
 
 SMALL = Size(16, 4)
@@ -370,6 +371,32 @@ def test_targets_are_judged_and_summed_up() -> None:
         "  other         -        -",
         "  Noted.",
     ]
+
+
+def test_tables_take_the_place_of_older_ones_in_a_document(tmp_path: Path) -> None:
+    """A document with marks keeps its text; one without them is all tables."""
+    one, other = (Table(title, {"what": str}, [{"what": "new"}], ["A note."]) for title in ("One", "Other"))
+    marked, plain_file = tmp_path / "marked.md", tmp_path / "plain.md"
+    marked.write_text(
+        "# Text\n\n<!-- One -->\n| old |\n<!-- end -->\n\nMore.\n<!-- Third -->\n| kept |\n<!-- end -->\n"
+    )
+    kept = "<!-- end -->\n\nMore.\n<!-- Third -->\n| kept |\n<!-- end -->\n"
+    marked.write_text(f"# Text\n\n<!-- One -->\n| old |\n{kept}")
+    for _ in range(2):
+        write_markdown(marked, [one, other])
+        write_markdown(plain_file, [one, other])
+    table = "| what |\n| --- |\n| new |\n\nA note.\n"
+    assert marked.read_text() == f"# Text\n\n<!-- One -->\n{table}{kept}"
+    assert plain_file.read_text() == f"### One\n\n{table}\n### Other\n\n{table}"
+
+
+def test_the_document_has_a_place_for_every_table_of_the_edges() -> None:
+    root = Path(__file__).parents[1]
+    sources = [path.read_text() for path in (root / "benchmarks" / "sections").glob("edges_*.py")]
+    titles = [title for source in sources for title in re.findall(r'Table\("([^"]+)"', source)]
+    document = (root / "docs" / "speed.md").read_text()
+    assert len(titles) == 9
+    assert [title for title in titles if mark(Table(title, {}, [])) not in document] == []
 
 
 def test_numbers_have_units() -> None:

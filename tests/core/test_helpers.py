@@ -35,6 +35,7 @@ from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.generalised import fill_click_probabilities
 from toplist.parts.index.klucb_on_gpu import KLUCBOnGPU
 from toplist.parts.index.per_count import fill_moss, fill_plus_plus
+from toplist.parts.index.thompson import draw_everything
 from toplist.parts.index.variance import variance_tangent
 from toplist.parts.memory import Discounted, Everything, Logistic
 from toplist.policies import Exploring
@@ -166,6 +167,8 @@ def test_source_and_machine_code_of_every_helper_agree() -> None:
             setup = RunSetup.of(make(named), world, users, start, steps)
             Player(setup, 3, np.array([steps]), compiled=False).play(steps)
         KLUCB().exact(Everything().begin(Problem(3, 1)), some_request(3))
+        some, many = some_request(MANY)._replace(candidates=np.arange(3)), Problem(MANY, 1)
+        draw_everything(Everything().begin(many), BetaPosterior().scratch(many), some, 5)
         plain(search)(*SEARCHED)
         draw_lots_in_bulk(5, np.arange(3), np.zeros(3, dtype=np.int64))
         find_small_lots(5, np.arange(300), np.arange(300) % 3 > 0, -(1 << 62), np.zeros(300, dtype=np.int64))

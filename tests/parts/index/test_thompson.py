@@ -1,5 +1,6 @@
 """Thompson sampling over counts: draws follow the posterior, and lazy lists are those of drawing for everything."""
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,28 @@ from toplist.core.randomness import branch, toss
 from toplist.core.slate import NONE, Floats, Ints, Request, empty_slate
 from toplist.parts.detectors import CUSUM
 from toplist.parts.index import BetaPosterior
-from toplist.parts.index.beta_draw import CERTAIN, beta_limit, beta_tail, draw_beta, draw_to_level, shrinking_limit
-from toplist.parts.index.draw_numbers import TO_UNIT, as_number, least_number, no_more_than_least, number_of, top_bits
-from toplist.parts.index.lazy_draws import NOT_HOT, LazyDraws
+from toplist.parts.index.beta_draw import (
+    CERTAIN,
+    FAR,
+    NEAR,
+    beta_limit,
+    beta_tail,
+    draw_beta,
+    draw_to_level,
+    shrinking_limit,
+)
+from toplist.parts.index.draw_numbers import TO_UNIT, as_number, number_of, top_bits
+from toplist.parts.index.draw_race import (
+    CHUNKS,
+    Weights,
+    add_up,
+    block_race,
+    item_level,
+    item_weight,
+    level_start,
+    number_in_race,
+)
+from toplist.parts.index.lazy_draws import LazyDraws
 from toplist.parts.index.select import select
 from toplist.parts.index.thompson import draw_everything
 from toplist.parts.memory import Discounted, Everything, Resetting, Window
@@ -29,19 +49,20 @@ COUNTS = [
 
 
 @compiled
-def fill_draws(clicks: float, refusals: float, key: int, drawn: Floats) -> None:
+def fill_draws(clicks: float, refusals: float, reach: float, key: int, drawn: Floats) -> None:
     """Fill draws from one posterior."""
-    tail = beta_tail(clicks, refusals)
+    tail = beta_tail(clicks, refusals, reach)
     for i in range(len(drawn)):
         own = branch(key, i)
         drawn[i] = draw_beta(clicks, refusals, tail, as_number(top_bits(own)), own)
 
 
+@pytest.mark.parametrize("reach", [NEAR, FAR])
 @pytest.mark.parametrize(("clicks", "refusals"), COUNTS)
-def test_draws_follow_the_posterior(clicks: float, refusals: float) -> None:
+def test_draws_follow_the_posterior(clicks: float, refusals: float, reach: float) -> None:
     """200,000 draws against SciPy's distribution, by Kolmogorov and Smirnov, all of them and the upper tail alone."""
     drawn = np.zeros(200_000)
-    fill_draws(clicks, refusals, branch(3, 1), drawn)
+    fill_draws(clicks, refusals, reach, branch(3, 1), drawn)
     posterior = stats.beta(1.0 + clicks, 1.0 + refusals)
     assert 0.0 <= drawn.min() <= drawn.max() <= 1.0
     assert stats.kstest(drawn, posterior.cdf).pvalue > 1e-3
@@ -51,8 +72,8 @@ def test_draws_follow_the_posterior(clicks: float, refusals: float) -> None:
 
 
 def test_the_envelope_is_above_the_tail_and_no_more_than_all() -> None:
-    for clicks, refusals in COUNTS:
-        tail, posterior = beta_tail(clicks, refusals), stats.beta(1.0 + clicks, 1.0 + refusals)
+    for (clicks, refusals), reach in product(COUNTS, (NEAR, FAR)):
+        tail, posterior = beta_tail(clicks, refusals, reach), stats.beta(1.0 + clicks, 1.0 + refusals)
         assert 0.0 < tail.mass <= 1.0
         if tail.start > 0.0:
             assert posterior.sf(tail.start) <= tail.mass * (1.0 + 1e-5) <= 0.4
@@ -102,6 +123,59 @@ def test_numbers_of_items_in_blocks_are_uniform_and_independent() -> None:
     assert stats.kstest(1.0 - (1.0 - least) ** BLOCK, "uniform").pvalue > 1e-3
 
 
+@compiled
+def fill_race_numbers(weights: Weights, sums: Ints, labels: Ints, key: int, numbers: Floats) -> None:
+    """Fill the numbers of some items of a block for many lists."""
+    add_up(weights, sums)
+    for n in range(len(numbers)):
+        own = branch(key, n)
+        race = block_race(weights, sums, branch(own, -7))
+        for i in range(numbers.shape[1]):
+            inside = labels[i]
+            numbers[n, i] = number_in_race(race, inside, int(weights[inside]), top_bits(branch(own, inside)))
+
+
+def test_numbers_of_a_race_are_uniform_and_independent_whatever_the_weights() -> None:
+    """Items with large, small, equal and no weights, over 60,000 lists; together and in pairs, which often win."""
+    weights = np.ones(BLOCK, dtype=np.int16)
+    weights[[3, 4, 90]], weights[5] = [9000, 3000, 9000], 0
+    numbers = np.zeros((60_000, 5))
+    fill_race_numbers(weights, np.zeros(CHUNKS, dtype=np.int64), np.array([3, 4, 90, 5, 17]), branch(2, 1), numbers)
+    for column in numbers.T:
+        assert stats.kstest(column, "uniform").pvalue > 1e-3
+    for one, other in ((0, 1), (0, 2), (1, 4), (2, 3)):
+        table = np.histogram2d(numbers[:, one], numbers[:, other], bins=8, range=[[0, 1], [0, 1]])[0]
+        assert stats.chisquare(table.ravel()).pvalue > 1e-3
+    times = -np.log1p(-numbers[:, :3]) / weights[[3, 4, 90]]  # the first of a race
+    assert stats.kstest(times.min(axis=1) * 21_000, "expon").pvalue > 1e-3
+    assert abs(np.mean(times.argmin(axis=1) == 1) - 1 / 7) < 0.006
+
+
+def test_a_race_with_one_runner_or_none() -> None:
+    weights, numbers = np.zeros(BLOCK, dtype=np.int16), np.zeros((5000, 2))
+    for weight in (0, 5):
+        weights[BLOCK - 1] = weight
+        fill_race_numbers(
+            weights, np.zeros(CHUNKS, dtype=np.int64), np.array([BLOCK - 1, 0]), branch(4, weight), numbers
+        )
+        assert stats.kstest(numbers[:, 0], "uniform").pvalue > 1e-3
+        assert stats.kstest(numbers[:, 1], "uniform").pvalue > 1e-3
+
+
+def test_weights_are_in_proportion_to_chances_at_the_level_of_a_block() -> None:
+    """The likeliest item has a chance of at most 1 in 16 there, and of at least 1 in 16 one level below."""
+    for clicks, refusals in COUNTS:
+        tail = beta_tail(clicks, refusals)
+        level = item_level(tail)
+        assert 1 <= item_weight(tail, level) <= item_weight(tail, max(level - 1, 0)) <= 32_767
+        assert level == 0 or item_weight(tail, level - 1) > 32_000
+    tails = [beta_tail(clicks, 4 * clicks) for clicks in (9.0, 5.0)]
+    level = item_level(tails[1])
+    narrow, wide = (item_weight(tail, level) for tail in tails)
+    chance = [beta_limit(tail, level_start(level)) for tail in tails]
+    assert narrow / wide == pytest.approx(chance[0] / chance[1], rel=0.1)
+
+
 class Scene:
     """An index with its cache, a memory that learns from clicks, and candidates of which some are absent at times."""
 
@@ -116,14 +190,17 @@ class Scene:
         self.slate = empty_slate(positions)
         eligible, self.present = random.random(items) < 0.9, random.random(items) < 0.9
         self.all, self.some = np.arange(items), np.flatnonzero(eligible)
-        self.left_out, self.exceptions = np.flatnonzero(~eligible), np.flatnonzero(eligible != self.present)
+        self.exceptions = np.flatnonzero(eligible != self.present)
+        self.listed = self.some[~self.present[self.some]]  # of these candidates
 
     def differences(self, first: int, last: int) -> int:
-        request = Request(self.all, len(self.slate.items), NONE, NONE, np.zeros((0, 0)), 0, self.labels, 0)
+        request = Request(
+            self.all, len(self.slate.items), NONE, NONE, np.zeros((0, 0)), 0, self.labels, 0, self.present
+        )
+        dense = request._replace(exceptions=self.exceptions)
         return compare_lists(
             self.index, self.memory, self.belief, self.cache, request,
-            (request._replace(candidates=self.some), request._replace(exceptions=self.left_out),
-             request._replace(present=self.present, exceptions=self.exceptions)), self.attraction, self.slate,
+            (request._replace(candidates=self.some, exceptions=self.listed), dense, dense), self.attraction, self.slate,
             np.zeros(len(self.slate.items), dtype=np.int64), np.zeros((2, len(self.slate.items))), first, last,
         )  # fmt: skip
 
@@ -162,6 +239,12 @@ def compare_lists(
             memory.add(belief, item, 1.0 if step % 3 else 0.4, 1.0 if clicked else 0.0, slate, place)
         memory.conclude(belief)
     return wrong
+
+
+@compiled
+def make_list(index: Any, belief: Any, cache: LazyDraws, request: Request, chosen: Ints, scores: Floats) -> None:
+    """Make one list."""
+    index.top(belief, cache, request, chosen, scores)
 
 
 MEMORIES = {
@@ -207,29 +290,32 @@ def test_blocks_stay_closed_for_most_numbers() -> None:
     assert scene.cache.drawn[0] - before < 60 * 200
     blocks = scene.cache.blocks
     assert np.mean(blocks.limit * TO_UNIT) < 0.3
-    assert np.mean(blocks.limit_of_hot * TO_UNIT) > 0.6
-    assert np.mean(blocks.hot != NOT_HOT) > 0.5
-    for block in (0, 77, len(blocks.known) - 1):
-        limits = scene.cache.limit[block * BLOCK : (block + 1) * BLOCK]
-        assert np.all(np.diff(limits) <= 0)
-        inside = blocks.order[block * BLOCK : (block + 1) * BLOCK]
-        assert sorted(inside.tolist()) == list(range(len(limits)))
+    assert len(set(blocks.weight[:BLOCK].tolist())) > 10
+    assert np.array_equal(blocks.weight[: len(scene.all)] > 0, scene.present)
 
 
-def test_a_new_item_among_the_hot_ones_has_numbers_of_its_own() -> None:
-    """Each of 400 hot items goes, and another with the same counts takes its slot."""
-    scene = Scene(Everything(), MANY, 5)
-    scene.belief.examined[:], scene.belief.clicked[:] = 60.0, 3.0
-    hot = np.arange(0, MANY, 16)
-    scene.belief.clicked[hot] = 20.0
-    assert scene.differences(0, 60) == 0
-    assert np.all(scene.cache.blocks.hot != NOT_HOT)
-    for item in hot.tolist():
-        counts = scene.belief.examined[item], scene.belief.clicked[item]
-        scene.layout.forget(scene.belief, item)
-        scene.belief.examined[item], scene.belief.clicked[item] = counts
-        scene.labels[item] += 1
-    assert scene.differences(60, 120) == 0
+def test_lists_do_not_depend_on_what_was_computed_before() -> None:
+    """Weights, levels and tails that follow single observations are those of a new cache."""
+    scene = Scene(Everything(), MANY + 40, 5)
+    random = np.random.default_rng(3)
+    for part in range(12):
+        assert scene.differences(40 * part, 40 * (part + 1)) == 0
+        some = random.integers(0, MANY, 20).tolist()
+        scene.layout.forget(scene.belief, some[:5])
+        scene.present[some[5:10]] ^= True
+        scene.belief.examined[some[10:]] += 30.0
+        scene.belief.clicked[some[10:]] += random.integers(0, 30, 10)
+        scene.layout.touch(scene.belief, some)
+        old, scene.cache = scene.cache, scene.index.scratch(Problem(MANY + 40, 5))
+        key, lists = branch(31, part), []
+        for cache in (old, scene.cache):
+            request = Request(scene.all, 5, NONE, NONE, np.zeros((0, 0)), 0, scene.labels, key, scene.present, NONE)
+            make_list(scene.index, scene.belief, cache, request, scene.slate.items, np.zeros(5))
+            lists.append(scene.slate.items.tolist())
+        assert lists[0] == lists[1]
+        for one, other in ((old.blocks.weight, scene.cache.blocks.weight), (old.start, scene.cache.start)):
+            assert np.array_equal(one, other)
+        scene.cache = old
 
 
 def test_draws_that_reach_the_level_are_those_without_one() -> None:
@@ -244,14 +330,6 @@ def test_draws_that_reach_the_level_are_those_without_one() -> None:
         assert drawn == exact if exact >= level else drawn < level
         reached += exact >= level
     assert 500 < reached < 2500
-
-
-def test_a_quick_bound_of_the_least_number() -> None:
-    """Never above it, and at least a third of it for most blocks."""
-    drawn = [branch(4, n) for n in range(2000)] + [0, 1 << 11, -1]
-    bounds = np.array([(no_more_than_least(each), least_number(each)) for each in drawn])
-    assert np.all(bounds[:, 0] <= bounds[:, 1])
-    assert np.mean(3.0 * bounds[:, 0] > bounds[:, 1]) > 0.8
 
 
 def test_a_stream_of_its_own_gives_other_draws() -> None:

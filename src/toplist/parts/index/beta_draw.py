@@ -21,7 +21,7 @@ from toplist.core.compiling import helper, routine
 from toplist.core.randomness import beta, branch, uniform
 
 NOTHING = 1e-9  # fewer clicks or refusals count as none: the distribution differs by less than that
-REACH = 1.5  # standard deviations from the mode to the start of the tail ...
+NEAR, FAR = 1.5, 2.5  # standard deviations from the mode to the start of the tail, as one chooses ...
 SHARE = 0.6  # ... but at most this share of the way to 1
 LARGE = 8.0  # from here on, Stirling's series is accurate to 1e-13
 ONLY_CLICKED = -1.0  # a start that marks a posterior without refusals
@@ -61,17 +61,32 @@ def log_factorial_rest(n: float) -> float:
     return rest + (upper * math.log(upper) - upper) - (n * math.log(n) - n) - math.log(product)
 
 
+@helper
+def way_to_start(clicks: float, refusals: float, reach: float) -> float:
+    """The way from the mode to the start of the tail, if there are clicks and refusals."""
+    total = clicks + refusals
+    deviation = math.sqrt((clicks + 1.0) * (refusals + 1.0) / (total + 3.0)) / (total + 2.0)
+    return min(reach * deviation, SHARE * refusals / total)
+
+
+@helper
+def start_of_tail(clicks: float, refusals: float, reach: float) -> float:
+    """Where the tail of Beta(1 + clicks, 1 + refusals) starts."""
+    if refusals < NOTHING:
+        return ONLY_CLICKED
+    return clicks / (clicks + refusals) + way_to_start(clicks, refusals, reach) if clicks >= NOTHING else 0.0
+
+
 @routine
-def beta_tail(clicks: float, refusals: float) -> Tail:
-    """The tail of Beta(1 + clicks, 1 + refusals): a pure function of both."""
+def beta_tail(clicks: float, refusals: float, reach: float = NEAR) -> Tail:
+    """The tail of Beta(1 + clicks, 1 + refusals): a pure function of both, and of how far from the mode it starts."""
     if refusals < NOTHING:
         return Tail(ONLY_CLICKED, 1.0 + (clicks if clicks >= NOTHING else 0.0), 1.0)
     if clicks < NOTHING:
         return Tail(0.0, 1.0 + refusals, 1.0)
     total = clicks + refusals
-    mode, other, both = clicks / total, refusals / total, total + 2.0
-    deviation = math.sqrt((clicks + 1.0) * (refusals + 1.0) / (total + 3.0)) / both
-    beyond = min(REACH * deviation, SHARE * other)
+    mode, other = clicks / total, refusals / total
+    beyond = way_to_start(clicks, refusals, reach)
     start, left = mode + beyond, other - beyond
     rate = 1.0 + total * beyond / start
     # The density at the mode by Stirling's formula, in which nothing large cancels, times its decrease from there on.

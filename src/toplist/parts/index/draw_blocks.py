@@ -1,10 +1,8 @@
 """Thompson sampling for very many items: looks only at those whose numbers may lead to a draw that matters.
 
-A block has its items in the order of their limits, the largest first. The least number of a block is known by itself
-(`draw_numbers`), so of an opened block only the items with limits above it are looked at, and a block is opened only if
-there are any. If a few of its items have much larger limits than the others, it would be opened often for them alone.
-So these, the block's hot items, have a place in arrays of all blocks' hot items, and a list looks at all of them in one
-vectorised loop.
+Items form blocks, by where they are stored, and the numbers of a block are a race (`draw_race`). A list hashes one
+number per block, opens the few whose winner may matter, and looks beyond the second of a race only if that one may
+matter too.
 """
 
 from __future__ import annotations
@@ -14,38 +12,40 @@ import math
 from toplist.core.beliefs import BLOCK
 from toplist.core.compiling import helper, routine
 from toplist.core.randomness import branch
-from toplist.core.slate import Ints, Request
-from toplist.parts.index.beta_draw import Tail, as_limit, beta_tail, draw_to_level
+from toplist.core.slate import Bools, Ints, Request
+from toplist.parts.index.beta_draw import FAR, NEAR, Tail, as_limit, beta_tail, draw_to_level, start_of_tail
 from toplist.parts.index.draw_level import EDITION, LEVEL
-from toplist.parts.index.draw_numbers import (
-    BELOW_1,
-    LEADERS,
-    ROUNDING,
-    TO_UNIT,
-    leader_of,
-    least_number,
-    no_more_than_least,
-    number_above,
-    top_bits,
+from toplist.parts.index.draw_numbers import LEADERS, TO_UNIT, as_number, top_bits
+from toplist.parts.index.draw_race import (
+    CHUNKS,
+    Race,
+    add_up,
+    block_race,
+    exponential,
+    is_over,
+    item_level,
+    item_weight,
+    level_start,
+    number_at,
+    number_in_race,
+    winner,
 )
-from toplist.parts.index.gaps import is_eligible
+from toplist.parts.index.gaps import is_eligible, is_present
 from toplist.parts.index.lazy_draws import (
-    HOT,
-    NOT_HOT,
     TOGETHER,
-    Bytes,
     LazyDraws,
-    find_tail,
     is_constant,
+    keep_tail,
     limit_at,
     outcomes,
+    tail_of,
 )
 from toplist.parts.memory.counts import Counts
 
-WORTH = 0.1  # hot items are worth their look if a block is opened less often by this share of all lists
 FEW, MOST = 16, 4  # the candidates must be at least 16 times the list, and a quarter of all items
-ONE_WORD = 8  # blocks whose hot items have a bit each in one number
-EACH = 255  # an item's place in its block takes 8 bits
+ONE_WORD = 32  # blocks that have a bit each in one number
+OUTDATED = -1  # in place of a weight
+SMALLEST = 1e-300  # instead of a probability of 0 to divide by
 
 
 @helper
@@ -61,63 +61,99 @@ def suits_blocks(candidates: Ints, wanted: int, slots: int) -> bool:
 
 
 @routine
-def find_block_limits(belief: Counts, cache: LazyDraws, labels: Ints, block: int) -> None:
-    """Update the limits of a block's items, their order, the hot ones, and the limits of the block's own number."""
+def find_block_limits(belief: Counts, cache: LazyDraws, present: Bools, block: int) -> None:
+    """Update the weights and limits of a block's items, and when the block must be opened."""
     blocks, first = cache.blocks, block * BLOCK
     end = min(first + BLOCK, len(cache.limit))
-    order, limit = blocks.order[first:end], cache.limit[first:end]
-    moved, last, from_last = blocks.edition[block] != cache.levels[EDITION], -1, 0
-    for place in range(len(limit)):
-        item = first + int(order[place])
-        changed = belief.examined[item] != cache.examined[item] or belief.clicked[item] != cache.clicked[item]
-        if not changed and not moved:
-            continue
-        if last >= 0 and belief.examined[item] == cache.examined[last] and belief.clicked[item] == cache.clicked[last]:
-            cache.examined[item], cache.clicked[item] = cache.examined[last], cache.clicked[last]
-            cache.start[item], cache.rate[item] = cache.start[last], cache.rate[last]
-            cache.mass[item], limit[place] = cache.mass[last], from_last
-        else:
-            if changed:
-                find_tail(belief, cache, item)
-            limit[place] = limit_at(belief, cache, item, cache.levels[LEVEL])
-            last, from_last = item, limit[place]  # its neighbours often have equal counts
-    sort_places(limit, order)
-    name_hot_items(cache, labels, block, first, len(limit))
+    find_item_levels(belief, cache, first, end)
+    level, weighed = 0, is_constant(cache)
+    for item in range(first, end):
+        level = max(level, int(blocks.item_level[item])) if is_present(present, item) else level
+    moved, all_change = blocks.edition[block] != cache.levels[EDITION], level != blocks.level[block]
+    blocks.level[block], last = level, -1
+    for item in range(first, end):
+        weight = blocks.weight[item]
+        if moved or all_change or weight == OUTDATED or (weight == 0 and is_present(present, item)):
+            if last < 0 or cache.examined[item] != cache.examined[last] or cache.clicked[item] != cache.clicked[last]:
+                if find_block_tail(belief, cache, item, level) or moved:
+                    cache.limit[item] = limit_at(belief, cache, item, cache.levels[LEVEL])
+                own = item_weight(tail_of(belief, cache, item), level) if weighed else 1
+                last = item  # its neighbours often have equal counts
+            else:
+                cache.start[item], cache.rate[item] = cache.start[last], cache.rate[last]
+                cache.mass[item], cache.limit[item] = cache.mass[last], cache.limit[last]
+            blocks.weight[item] = own
+        if not is_present(present, item):
+            blocks.weight[item] = 0
+    find_reach(cache, block, first, end)
     blocks.known[block], blocks.edition[block] = belief.touched[block], cache.levels[EDITION]
 
 
-@routine
-def sort_places(limit: Ints, order: Bytes) -> None:
-    """Sort the places of a block by their limits, the largest first; mostly all but one are sorted."""
-    for place in range(1, len(limit)):
-        own, item, to = limit[place], order[place], place
-        while to > 0 and limit[to - 1] < own:
-            limit[to], order[to] = limit[to - 1], order[to - 1]
-            to -= 1
-        limit[to], order[to] = own, item
+@helper
+def find_block_tail(belief: Counts, cache: LazyDraws, item: int, level: int) -> bool:
+    """Find the tail of an item in a block of some level; whether it is another than before.
 
-
-@routine
-def name_hot_items(cache: LazyDraws, labels: Ints, block: int, first: int, count: int) -> None:
-    """Decide whether the first items of a block are hot, and find the limits of its own number."""
-    blocks = cache.blocks
-    often = chance_of_opening(cache.limit[first])
-    rarely = chance_of_opening(cache.limit[first + HOT]) if count > HOT else often
-    has_hot = often - rarely > WORTH
-    blocks.limit[block], blocks.limit_of_hot[block] = as_limit(rarely if has_hot else often), as_limit(often)
-    blocks.hot[block] = 0 if has_hot else NOT_HOT
-    for i in range(HOT):
-        at, place = block * HOT + i, first + i
-        blocks.hot_limit[at] = cache.limit[place] if has_hot else 0
-        if has_hot:
-            blocks.hot_label[at] = labels[first + int(blocks.order[place])]
-            blocks.hot[block] += int(blocks.order[place]) << 8 * i
+    It is a far one, of a closer bound, if that starts below the level of the block. It is kept, unless counts change
+    without observations.
+    """
+    if not is_constant(cache):
+        return bool(cache.blocks.weight[item] == OUTDATED)
+    clicks, refusals = outcomes(belief, item)
+    reach = FAR if start_of_tail(clicks, refusals, FAR) <= level_start(level) else NEAR
+    if cache.blocks.weight[item] != OUTDATED and cache.start[item] == start_of_tail(clicks, refusals, reach):
+        return False
+    keep_tail(cache, item, beta_tail(clicks, refusals, reach))
+    return True
 
 
 @helper
-def chance_of_opening(limit: int) -> float:
-    """The probability that the least number of a block is below a limit."""
-    return -math.expm1(BLOCK * math.log1p(-min(limit * TO_UNIT, BELOW_1)))
+def find_item_levels(belief: Counts, cache: LazyDraws, first: int, end: int) -> None:
+    """Update the levels of the items of a block whose counts have changed; their weights are outdated."""
+    levels, last, weighed = cache.blocks.item_level, -1, is_constant(cache)
+    for item in range(first, end):
+        examined, clicked = belief.examined[item], belief.clicked[item]
+        if examined == cache.examined[item] and clicked == cache.clicked[item]:
+            continue
+        if last < 0 or examined != cache.examined[last] or clicked != cache.clicked[last]:
+            levels[item] = item_level(beta_tail(*outcomes(belief, item))) if weighed else 0
+            last = item
+        else:
+            levels[item] = levels[last]
+        cache.examined[item], cache.clicked[item], cache.blocks.weight[item] = examined, clicked, OUTDATED
+
+
+@helper
+def find_reach(cache: LazyDraws, block: int, first: int, end: int) -> None:
+    """Find out until when in its race the items of a block may matter, and from which hashes on it is not opened."""
+    blocks, limit, reach = cache.blocks, cache.limit[first:end], 0.0
+    weights, sums = blocks.weight[first : first + BLOCK], blocks.sums[block * CHUNKS : (block + 1) * CHUNKS]
+    for i in range(len(limit)):  # vectorised
+        number = limit[i] * TO_UNIT
+        own = number / (max(1.0 - number, SMALLEST) * max(int(weights[i]), 1))  # at least -log(1 - number) / weight
+        reach = max(reach, own if weights[i] > 0 else 0.0)
+    total = add_up(weights, sums)
+    blocks.reach[block], blocks.limit[block] = reach, as_limit(-math.expm1(-total * reach)) if total > 0 else 0
+
+
+@helper
+def find_outdated_limits(belief: Counts, cache: LazyDraws, present: Bools, begin: int, stop: int) -> None:
+    """Update the limits of some blocks where counts or the level have changed."""
+    blocks, edition, outdated = cache.blocks, cache.levels[EDITION], 0
+    known, touched, editions = blocks.known[begin:stop], belief.touched[begin:stop], blocks.edition[begin:stop]
+    for i in range(len(known)):  # vectorised
+        outdated += 1 if (known[i] != touched[i]) | (editions[i] != edition) else 0
+    for block in range(begin, stop if outdated > 0 else begin):
+        if blocks.known[block] != belief.touched[block] or blocks.edition[block] != edition:
+            find_block_limits(belief, cache, present, block)
+
+
+@routine
+def race_of(belief: Counts, cache: LazyDraws, request: Request, key: int, block: int) -> Race:
+    """The race of a block for a list, given the list's drawing key."""
+    find_outdated_limits(belief, cache, request.present, block, block + 1)
+    weights = cache.blocks.weight[block * BLOCK : (block + 1) * BLOCK]
+    sums = cache.blocks.sums[block * CHUNKS : (block + 1) * CHUNKS]
+    return block_race(weights, sums, branch(branch(key, LEADERS), block))
 
 
 # Lists ----------------------------------------------------------------------------------------------------------------
@@ -129,103 +165,67 @@ def find_in_blocks(belief: Counts, cache: LazyDraws, request: Request, key: int)
     candidates, blocks = request.candidates, cache.blocks
     first, end = candidates[0] // BLOCK, candidates[len(candidates) - 1] // BLOCK + 1
     absent = min(end * BLOCK, len(cache.limit)) - first * BLOCK - len(candidates)
-    leaders, found = branch(key, LEADERS), 0
-    for begin in range(first, end, TOGETHER):
-        stop = min(begin + TOGETHER, end)
-        find_outdated_limits(belief, cache, request.labels, begin, stop)
-        hot, opened, numbers = 0, 0, blocks.hot[begin:stop]
-        limit, limit_of_hot = blocks.limit[begin:stop], blocks.limit_of_hot[begin:stop]
-        for i in range(len(numbers)):  # vectorised
-            drawn, own = branch(leaders, begin + i), numbers[i]
-            bits, leads = top_bits(drawn), is_hot(own, leader_of(drawn))
-            opens = (bits < limit[i]) | (leads & (bits < limit_of_hot[i]))
-            opened |= 1 << i if opens else 0
-            hot += 1 if own != NOT_HOT else 0
-        if hot > 0:
-            found = note_hot(cache, request, key, leaders, begin, stop, absent, found)
-        for i in range(stop - begin if opened > 0 else 0):
-            if opened >> i & 1 == 1:
-                drawn = branch(leaders, begin + i)
-                found = note_in_block(cache, request, key, begin + i, drawn, absent, found)
+    leaders, count, found = branch(key, LEADERS), 0, 0
+    for begin in range(first, end, ONE_WORD):
+        stop = min(begin + ONE_WORD, end)
+        find_outdated_limits(belief, cache, request.present, begin, stop)
+        limit, bits = blocks.limit[begin:stop], 0
+        for i in range(len(limit)):  # vectorised
+            bits |= 1 << i if top_bits(branch(leaders, begin + i)) < limit[i] else 0
+        for i in range(stop - begin if bits > 0 else 0):
+            if bits >> i & 1 == 1:
+                blocks.opened[count] = begin + i
+                count += 1
+    for begin in range(0, count, TOGETHER):
+        opened = blocks.opened[begin : min(begin + TOGETHER, count)]
+        found = note_in_blocks(cache, request, key, leaders, opened, absent, found)
+    for item in request.exceptions:
+        if not is_present(request.present, item):  # so it is eligible, but in no race
+            number = as_number(top_bits(branch(key, request.labels[item])))
+            found = note_if_below(cache, request, item, number, absent, found)
     draw_noted(belief, cache, request, key, found)
     return found
 
 
-@helper
-def is_hot(hot: int, inside: int) -> bool:
-    """Whether an item of a block is one of its hot items, by their numbers; vectorised."""
-    found = (hot & EACH == inside) | (hot >> 8 & EACH == inside)
-    found = found | (hot >> 16 & EACH == inside) | (hot >> 24 & EACH == inside)
-    found = found | (hot >> 32 & EACH == inside) | (hot >> 40 & EACH == inside)
-    return found | (hot >> 48 & EACH == inside) | (hot >> 56 & EACH == inside)
-
-
-@helper
-def find_outdated_limits(belief: Counts, cache: LazyDraws, labels: Ints, begin: int, stop: int) -> None:
-    """Update the limits of some blocks where counts or the level have changed."""
-    blocks, edition, outdated = cache.blocks, cache.levels[EDITION], 0
-    known, touched, editions = blocks.known[begin:stop], belief.touched[begin:stop], blocks.edition[begin:stop]
-    for i in range(len(known)):  # vectorised
-        outdated += 1 if (known[i] != touched[i]) | (editions[i] != edition) else 0
-    for block in range(begin, stop if outdated > 0 else begin):
-        if blocks.known[block] != belief.touched[block] or blocks.edition[block] != edition:
-            find_block_limits(belief, cache, labels, block)
-
-
 @routine
-def note_hot(
-    cache: LazyDraws, request: Request, key: int, leaders: int, begin: int, stop: int, absent: int,
-    found: int,
-) -> int:  # fmt: skip
-    """Note the hot items of some blocks whose numbers are below their limits, but no leaders."""
-    blocks = cache.blocks
-    for first in range(begin, stop, ONE_WORD):
-        here = slice(first * HOT, min(first + ONE_WORD, stop) * HOT)
-        labels, limits, below = blocks.hot_label[here], blocks.hot_limit[here], 0
-        for i in range(len(labels)):  # vectorised
-            below |= 1 << i if top_bits(branch(key, labels[i])) < limits[i] else 0
-        for i in range(len(labels) if below != 0 else 0):
-            if below >> i & 1 == 1:
-                block, own, limit = first + i // HOT, top_bits(branch(key, labels[i])), limits[i] * TO_UNIT
-                drawn, inside = branch(leaders, block), blocks.hot[block] >> 8 * (i % HOT) & EACH
-                about = number_above(no_more_than_least(drawn), own)
-                if inside != leader_of(drawn) and about < limit * (1.0 + ROUNDING):
-                    number, item = number_above(least_number(drawn), own), block * BLOCK + inside
-                    found = note_if_below(cache, request, item, number, limit, absent, found)
-    return found
-
-
-@routine
-def note_in_block(cache: LazyDraws, request: Request, key: int, block: int, drawn: int, absent: int, found: int) -> int:
-    """Note the items of a block whose numbers are below their limits; of the hot ones, the leader alone."""
-    blocks, first, leader = cache.blocks, block * BLOCK, leader_of(drawn)
-    hot, about = blocks.hot[block], no_more_than_least(drawn)
-    for i in range(HOT if hot != NOT_HOT else 0):
-        if hot >> 8 * i & EACH == leader:
-            limit = blocks.hot_limit[block * HOT + i] * TO_UNIT
-            if about < limit * (1.0 + ROUNDING):
-                number, item = least_number(drawn), first + leader
-                found = note_if_below(cache, request, item, number, limit, absent, found)
-    if top_bits(drawn) >= blocks.limit[block]:
-        return found
-    least = least_number(drawn)
-    for place in range(first if hot == NOT_HOT else first + HOT, min(first + BLOCK, len(cache.limit))):
-        limit = cache.limit[place] * TO_UNIT
-        if limit <= least:
-            break
-        inside = int(blocks.order[place])
-        own = top_bits(branch(key, request.labels[first + inside]))
-        number = least if inside == leader else number_above(least, own)
-        found = note_if_below(cache, request, first + inside, number, limit, absent, found)
-    return found
-
-
-@helper
-def note_if_below(
-    cache: LazyDraws, request: Request, item: int, number: float, limit: float, absent: int, found: int
+def note_in_blocks(
+    cache: LazyDraws, request: Request, key: int, leaders: int, opened: Ints, absent: int, found: int
 ) -> int:
+    """Note the items of a few blocks whose numbers are below their limits: winners, and others if they may be."""
+    blocks, items, time = cache.blocks, cache.blocks.keys, cache.blocks.noted[0]
+    for i in range(len(opened)):  # a loop of its own, so that these loads, from all over the memory, overlap
+        drawn = branch(leaders, opened[i])
+        weights = blocks.weight[opened[i] * BLOCK : (opened[i] + 1) * BLOCK]
+        sums = blocks.sums[opened[i] * CHUNKS : (opened[i] + 1) * CHUNKS]
+        items[i] = opened[i] * BLOCK + winner(weights, sums, drawn)
+        time[i] = exponential(drawn) / sums[CHUNKS - 1]
+    for i in range(len(opened)):
+        block, item, drawn = opened[i], items[i], branch(leaders, opened[i])
+        weights = blocks.weight[block * BLOCK : (block + 1) * BLOCK]
+        sums = blocks.sums[block * CHUNKS : (block + 1) * CHUNKS]
+        weight = int(blocks.weight[item])
+        found = note_if_below(cache, request, item, number_at(weight, time[i]), absent, found)
+        if not is_over(time[i], sums[CHUNKS - 1] - weight, drawn, blocks.reach[block]):
+            found = note_others(cache, request, key, block_race(weights, sums, drawn), block * BLOCK, absent, found)
+    return found
+
+
+@routine
+def note_others(cache: LazyDraws, request: Request, key: int, race: Race, begin: int, absent: int, found: int) -> int:
+    """Note all items of a block but the winner whose numbers are below their limits."""
+    for item in range(begin, min(begin + BLOCK, len(cache.limit))):
+        weight, bits = int(cache.blocks.weight[item]), top_bits(branch(key, request.labels[item]))
+        if weight == 0 or item - begin == race.first or (bits >= cache.limit[item] and item - begin != race.second):
+            continue
+        number = number_in_race(race, item - begin, weight, bits)
+        found = note_if_below(cache, request, item, number, absent, found)
+    return found
+
+
+@helper
+def note_if_below(cache: LazyDraws, request: Request, item: int, number: float, absent: int, found: int) -> int:
     """Note an item and its number if that is below its limit and the item is eligible; how many are noted so far."""
-    if number >= limit or not is_eligible(request, item, absent):
+    if number >= cache.limit[item] * TO_UNIT or not is_eligible(request, item, absent):
         return found
     cache.items[found], cache.value[found] = item, number
     return found + 1

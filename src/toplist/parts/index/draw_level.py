@@ -58,7 +58,7 @@ def note_draws(levels: Floats, best: float, last: float, looks: int, deviations:
     if levels[LISTS] == 1.0:
         spread = 0.5 * (best - last) if best > last else 1.0 - last
     mean += levels[BASE]
-    if not mean - 1.5 * deviations * spread <= levels[LEVEL] <= mean - 0.75 * deviations * spread:
+    if not mean - 1.25 * deviations * spread <= levels[LEVEL] <= mean - 0.75 * deviations * spread:
         move_level(levels, mean - deviations * spread)
     levels[WINDOW] = min(4.0 * levels[WINDOW], float(LONGEST))
     levels[LISTS], levels[TOTAL], levels[SQUARES], levels[MISSED] = 0.0, 0.0, 0.0, 0.0

@@ -1,4 +1,4 @@
-"""The first uniform number of each item's draw, such that the least number of a block of items is known by itself.
+"""A uniform number per item by which ties are broken, such that the least one of a block is known by itself.
 
 With few items, it is a hash of the item's label under the list's key. Very many items form blocks, by where they are
 stored. The least of n independent uniform numbers is 1 - (1 - v)^(1/n) for a uniform v, it belongs to each of them with
@@ -44,12 +44,6 @@ def leader_of(drawn: int) -> int:
 def least_number(drawn: int) -> float:
     """The least number of a block, from its hash."""
     return max(-math.expm1(math.log1p(-min(as_number(top_bits(drawn)), BELOW_1)) / BLOCK), TO_UNIT / BLOCK)
-
-
-@helper
-def no_more_than_least(drawn: int) -> float:
-    """A lower bound of the least number of a block, quicker to find: 1 - (1 - v)^(1/n) is at least v / n."""
-    return float(top_bits(drawn)) * (TO_UNIT / BLOCK * (1.0 - ROUNDING))
 
 
 @helper

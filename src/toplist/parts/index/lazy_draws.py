@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from toplist.core.beliefs import BLOCK, block_count
 from toplist.core.compiling import helper, routine
@@ -13,27 +12,25 @@ from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints
 from toplist.parts.index.beta_draw import Tail, beta_limit, beta_tail, draw_to_level, shrinking_limit
 from toplist.parts.index.draw_level import LEVEL, first_levels
+from toplist.parts.index.draw_race import CHUNKS, Weights
 from toplist.parts.memory.counts import Counts
 
-Bytes = NDArray[np.uint8]
-
-HOT = 8  # items of a block that may be looked at by themselves: their numbers take 8 bits each
-NOT_HOT = -1  # instead of these numbers, which are below 128
 TOGETHER = 16  # blocks or items looked at in a vectorised loop
 RANGE = 0.05  # growth of a discounted memory's unit until all limits are computed again
 
 
 class BlockLimits(NamedTuple):
-    """Per block of very many items: their order, the few that are likely to matter, and limits of its own number."""
+    """Of very many items: their weights in the races of blocks; and per block when it must be opened."""
 
     known: Ints  # its touch count when this was computed; -1 if outdated
     edition: Floats  # the level's edition then
-    limit: Ints  # for the block's own number; below it, items that are not hot may matter ...
-    limit_of_hot: Ints  # ... and below this one, hot items
-    order: Bytes  # per place, the number of the item there: those with the largest limits first
-    hot: Ints  # the numbers of its hot items, 8 bits for each; NOT_HOT for none
-    hot_label: Ints  # (blocks * HOT): the labels of hot items ...
-    hot_limit: Ints  # ... and their limits; 0 for none
+    limit: Ints  # for the first bits of its hash; below it, items may matter
+    reach: Floats  # the time in its race until which they may
+    sums: Ints  # (blocks * CHUNKS): the sums of its items' weights up to the end of each chunk
+    level: Ints  # as in `draw_race`
+    item_level: Weights  # (items)
+    weight: Weights  # (blocks * BLOCK); 0 for items that are not present
+    opened: Ints  # scratch: blocks to open
     noted: Floats  # (5, TOGETHER): scratch for clicks, refusals and tails of items to draw for ...
     keys: Ints  # (TOGETHER): ... and for the keys of their draws
 
@@ -46,7 +43,7 @@ class LazyDraws(NamedTuple):
     start: Floats
     rate: Floats
     mass: Floats
-    limit: Ints  # in blocks, in their order
+    limit: Ints
     levels: Floats  # as in `draw_level`
     edition: Floats  # one element: the level's edition for which the limits were computed, unless there are blocks
     units: Floats  # two elements: the range of the memory's unit in which the limits hold
@@ -76,11 +73,12 @@ def no_draws(problem: Problem) -> LazyDraws:
             known=np.full(blocks, -1),
             edition=np.full(blocks, -1.0),
             limit=np.zeros(blocks, dtype=np.int64),
-            limit_of_hot=np.zeros(blocks, dtype=np.int64),
-            order=(np.arange(items if blocks > 0 else 0) % BLOCK).astype(np.uint8),
-            hot=np.full(blocks, NOT_HOT),
-            hot_label=np.zeros(blocks * HOT, dtype=np.int64),
-            hot_limit=np.zeros(blocks * HOT, dtype=np.int64),
+            reach=np.zeros(blocks),
+            sums=np.zeros(blocks * CHUNKS, dtype=np.int64),
+            level=np.zeros(blocks, dtype=np.int64),
+            item_level=np.zeros(items if blocks > 0 else 0, dtype=np.int16),
+            weight=np.zeros(blocks * BLOCK, dtype=np.int16),
+            opened=np.zeros(blocks, dtype=np.int64),
             noted=np.zeros((5, TOGETHER if blocks > 0 else 0)),
             keys=np.zeros(TOGETHER if blocks > 0 else 0, dtype=np.int64),
         ),
@@ -97,7 +95,7 @@ def outcomes(belief: Counts, item: int) -> tuple[float, float]:
 
 @helper
 def is_constant(cache: LazyDraws) -> bool:
-    """Whether the memory's unit does not change, so that counts change only by observations."""
+    """Whether counts change only by observations: the unit of a memory that does not discount is always 1."""
     return bool(cache.units[0] == cache.units[1])
 
 
@@ -105,10 +103,9 @@ def is_constant(cache: LazyDraws) -> bool:
 def follow_unit(belief: Counts, cache: LazyDraws) -> None:
     """Outdate all limits if the memory's unit has left the range in which they hold."""
     unit, units = belief.unit[0], cache.units
-    if units[0] <= unit <= units[1]:
+    if units[0] <= unit <= units[1] and (unit != 1.0 or is_constant(cache)):
         return
-    first = units[1] < 0.0
-    units[0], units[1] = unit, unit if first else unit * (1.0 + RANGE)
+    units[0], units[1] = unit, unit if unit == 1.0 else unit * (1.0 + RANGE)
     for item in range(len(cache.examined)):
         cache.examined[item] = -1.0
     for block in range(len(cache.blocks.known)):
@@ -118,24 +115,31 @@ def follow_unit(belief: Counts, cache: LazyDraws) -> None:
 @routine
 def find_limit(belief: Counts, cache: LazyDraws, item: int) -> None:
     """Compute the tail and the limit of an item for its present counts."""
-    find_tail(belief, cache, item)
+    cache.examined[item], cache.clicked[item] = belief.examined[item], belief.clicked[item]
+    if is_constant(cache):
+        keep_tail(cache, item, beta_tail(*outcomes(belief, item)))
     cache.limit[item] = limit_at(belief, cache, item, cache.levels[LEVEL])
 
 
 @helper
-def find_tail(belief: Counts, cache: LazyDraws, item: int) -> None:
-    """Compute the tail of an item for its present counts, unless these change without observations."""
-    cache.examined[item], cache.clicked[item] = belief.examined[item], belief.clicked[item]
+def keep_tail(cache: LazyDraws, item: int, tail: Tail) -> None:
+    """Keep the tail of an item."""
+    cache.start[item], cache.rate[item], cache.mass[item] = tail.start, tail.rate, tail.mass
+
+
+@helper
+def tail_of(belief: Counts, cache: LazyDraws, item: int) -> Tail:
+    """The tail of an item for its present counts, after it was kept, or if counts change without observations."""
     if is_constant(cache):
-        tail = beta_tail(*outcomes(belief, item))
-        cache.start[item], cache.rate[item], cache.mass[item] = tail.start, tail.rate, tail.mass
+        return Tail(cache.start[item], cache.rate[item], cache.mass[item])
+    return beta_tail(*outcomes(belief, item))
 
 
 @helper
 def limit_at(belief: Counts, cache: LazyDraws, item: int, level: float) -> int:
     """The limit for any level of an item whose tail is up to date."""
     if is_constant(cache):
-        return beta_limit(Tail(cache.start[item], cache.rate[item], cache.mass[item]), level)
+        return beta_limit(tail_of(belief, cache, item), level)
     clicks, refusals = outcomes(belief, item)
     return shrinking_limit(clicks, refusals, level, belief.unit[0] / cache.units[1])
 
@@ -160,7 +164,4 @@ def draw_item(belief: Counts, cache: LazyDraws, item: int, number: float, key: i
     """The draw of an item with an up-to-date tail, from its first number and its key, as far as it reaches a level."""
     cache.drawn[0] += 1
     clicks, refusals = outcomes(belief, item)
-    if is_constant(cache):
-        tail = Tail(cache.start[item], cache.rate[item], cache.mass[item])
-        return draw_to_level(clicks, refusals, tail, number, key, level)
-    return draw_to_level(clicks, refusals, beta_tail(clicks, refusals), number, key, level)
+    return draw_to_level(clicks, refusals, tail_of(belief, cache, item), number, key, level)

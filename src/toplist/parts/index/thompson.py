@@ -3,8 +3,7 @@
 Each draw begins with a uniform number, and a number above an item's limit cannot lead to a draw that reaches the level
 of the best (`beta_draw`, `draw_level`). A limit changes only with the counts of its item and with the level. So a list
 hashes and compares one number per item, draws for the few below their limit, and takes the best; of very many items,
-blocks whose least number is above their limits are not even opened (`draw_blocks`). The lists are the same as those of
-drawing for every item.
+most blocks are not even opened (`draw_blocks`). The lists are the same as those of drawing for every item.
 """
 
 from __future__ import annotations
@@ -13,14 +12,16 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from toplist.core.beliefs import BLOCK
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem, whole
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.beta_draw import EVERYTHING, beta_tail, draw_beta
-from toplist.parts.index.draw_blocks import find_in_blocks, suits_blocks
+from toplist.parts.index.draw_blocks import find_in_blocks, race_of, suits_blocks
 from toplist.parts.index.draw_level import EDITION, LEVEL, lower_level, move_level, note_draws
-from toplist.parts.index.draw_numbers import as_number, number_of, top_bits
+from toplist.parts.index.draw_numbers import as_number, top_bits
+from toplist.parts.index.draw_race import NO_RACE, NOBODY, number_in_race
 from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.lazy_draws import (
     TOGETHER,
@@ -32,6 +33,7 @@ from toplist.parts.index.lazy_draws import (
     limit_at,
     no_draws,
     outcomes,
+    tail_of,
 )
 from toplist.parts.index.select import is_contiguous, select
 from toplist.parts.memory.counts import Counts
@@ -107,13 +109,21 @@ class BetaPosterior(NamedTuple):
 @routine
 def draw_everything(belief: Counts, cache: LazyDraws, request: Request, key: int) -> int:
     """Draw for every candidate, and leave out those that are not eligible; the number of candidates."""
-    in_blocks = len(cache.blocks.known) > 0
+    block, race, in_blocks = NOBODY, NO_RACE, len(cache.blocks.known) > 0
+    follow_unit(belief, cache)
     for i in range(len(request.candidates)):
         item = request.candidates[i]
-        label = request.labels[item]
+        own = branch(key, request.labels[item])
         clicks, refusals = outcomes(belief, item)
-        number = number_of(key, in_blocks, item, label)
-        cache.value[i] = draw_beta(clicks, refusals, beta_tail(clicks, refusals), number, branch(key, label))
+        if in_blocks:
+            if item // BLOCK != block:
+                block = item // BLOCK
+                race = race_of(belief, cache, request, key, block)
+            number = number_in_race(race, item % BLOCK, int(cache.blocks.weight[item]), top_bits(own))
+            cache.value[i] = draw_beta(clicks, refusals, tail_of(belief, cache, item), number, own)
+        else:
+            number = as_number(top_bits(own))
+            cache.value[i] = draw_beta(clicks, refusals, beta_tail(clicks, refusals), number, own)
     leave_out(request, cache.value, BELOW_ALL)
     return len(request.candidates)
 
