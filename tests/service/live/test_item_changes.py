@@ -3,7 +3,9 @@
 import asyncio
 from collections import Counter
 from contextlib import closing
+from itertools import count, pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -100,6 +102,26 @@ def test_a_learner_catches_up_with_many_items_a_part_at_a_time(
             assert max(turns.items.values()) <= MOST_AT_ONCE
             await tell(service, await shown(service, segment="a"), 1, final=True)
             assert check(tmp_path / "db", await service.beliefs()) == []
+
+    run(play())
+
+
+def test_others_have_several_turns_between_two_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request takes several: with one between two parts, it would wait for a part in each."""
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service)
+            await shown(service, segment="a")
+            await change_many(service, ITEM_WISE)
+            turns = Turns(monkeypatch)
+            monkeypatch.setattr(learners_module, "SLICE", 1e-3)
+            monkeypatch.setattr(learners_module, "perf_counter", count().__next__)  # every part takes a second
+            counting = asyncio.create_task(turns.count())
+            await shown(service, segment="a")
+            counting.cancel()
+            assert len(turns.items) > MANY // AT_ONCE
+            assert median(after - before for before, after in pairwise(turns.items)) > 3
 
     run(play())
 
