@@ -306,24 +306,25 @@ class LiveState:
     async def purge(self, ranking: int) -> None:
         """Remove impressions and requests of a deleted ranking."""
         gone = await _found(self.impressions.values(), lambda impression: impression.ranking == ranking)
-        known = await _found(self.requests.items(), lambda request: request[0][0] == ranking)
+        known = await _found(self.requests, lambda key: key[0] == ranking)
         self._remove_purged(gone, known)
 
     async def purge_learner(self, learner: int) -> None:
         """Remove impressions of a deleted learner, and the requests for them."""
         gone = await _found(self.impressions.values(), lambda impression: impression.learner == learner)
         purged = {impression.id for impression in gone}
-        known = await _found(self.requests.items(), lambda request: request[1].impression in purged) if purged else []
-        self._remove_purged(gone, known)
 
-    def _remove_purged(
-        self, gone: list[ImpressionState], known: list[tuple[tuple[int, str], RememberedRequest]]
-    ) -> None:
+        def is_purged(key: tuple[int, str]) -> bool:
+            request = self.requests.get(key)
+            return request is not None and request.impression in purged
+
+        self._remove_purged(gone, list(filter(is_purged, await _found(self.requests, is_purged))) if purged else [])
+
+    def _remove_purged(self, gone: list[ImpressionState], known: list[tuple[int, str]]) -> None:
         for impression in filter(self.has, gone):
             self._remove_impression(impression)
-        for key, request in known:
-            if self.requests.get(key) is request:  # else it has got another list
-                del self.requests[key]
+        for key in known:
+            self.requests.pop(key, None)
 
     def forget(self, learner: int, seq: int) -> None:
         """Remove a learner's impressions that were closed by events up to `seq`, as the store does."""
