@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import socket
+import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -191,6 +193,27 @@ def test_pipelined_requests_wait_for_the_responses_before_them() -> None:
                 await reader.readexactly(int(head.partition(b"content-length: ")[2].split(b"\r\n")[0]))
 
     run(work())
+
+
+def test_a_connection_that_ends_amid_requests_leaves_no_garbage() -> None:
+    async def work() -> None:
+        async with hosted() as host:
+            gone: list[weakref.ref[Connection]] = []
+            for _ in range(3):
+                _, silent = await host.connect(buffer=4096)
+                silent.write(LARGE * 400)
+                await until(lambda: any(each.flow.write_paused and each.pipeline for each in host.connections))
+                gone += [weakref.ref(each) for each in host.connections]
+                silent.transport.abort()
+                await until(lambda: not host.connections)
+            await until(lambda: not any(each() for each in gone))
+            assert len(gone) == 3
+
+    gc.disable()
+    try:
+        run(work())
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("sent", ["head", "trailers"])
