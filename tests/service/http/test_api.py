@@ -12,6 +12,7 @@ import msgspec
 import pytest
 from asking import LocalService, Make, problem
 from double import DoublePages
+from prometheus_client.exposition import generate_latest
 
 from toplist.service.config import Limits
 from toplist.service.errors import NotFound, StoreUnavailable
@@ -303,11 +304,10 @@ def test_the_page_is_self_contained(service: LocalService) -> None:
 def test_metrics_are_written_in_another_thread(service: LocalService, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hundreds of lines take milliseconds, in which lists would wait."""
     threads: list[str] = []
-    write = metrics.generate_latest
 
     def noted(registry: Any) -> bytes:
         threads.append(threading.current_thread().name)
-        return write(registry)
+        return generate_latest(registry)
 
     monkeypatch.setattr(metrics, "generate_latest", noted)
     assert "toplist_hot_learners" in service.ask("GET", "/metrics").text
