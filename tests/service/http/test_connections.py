@@ -8,6 +8,7 @@ import io
 import json
 import socket
 import weakref
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -147,6 +148,35 @@ def test_idle_connections_and_unfinished_heads_are_closed() -> None:
                 host.check_after(seconds)
                 assert (await reader.read()).startswith(answer)
                 await until(lambda: not host.connections)
+
+    run(work())
+
+
+def test_others_are_served_while_very_many_connections_are_checked() -> None:
+    turn, checked = 0, Counter[int]()
+
+    class Silent:
+        """A connection that notes when it is checked."""
+
+        def check(self, now: float) -> None:
+            checked[turn] += 1
+
+    async def count() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    async def work() -> None:
+        async with hosted() as host:
+            silent = {cast(Any, Silent()) for _ in range(1000)}
+            host.server.server_state.connections |= silent
+            counting = asyncio.create_task(count())
+            await host.server.check_all()
+            counting.cancel()
+            host.server.server_state.connections -= silent
+        assert checked.total() == 1000
+        assert max(checked.values()) < 100
 
     run(work())
 

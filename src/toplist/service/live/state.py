@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
@@ -114,7 +114,7 @@ class LiveState:
         self.outdated_sums: dict[int, TallyPlace] = {}  # by ranking, how far sums of earlier measurings are deleted
         self.purging = 0  # the deleted ranking or learner whose impressions were removed last
         self._positions = 0  # of the impressions
-        self._being_read: Counter[bytes | tuple[int, str]] = Counter()
+        self._being_read: dict[bytes | tuple[int, str], int] = {}  # and by how many
         for row, has_learner, segments, items in rows.rankings:
             settings = LearnerSettings.of(decode_ranking(row.settings), row.policy_seq)
             try:
@@ -195,12 +195,16 @@ class LiveState:
 
         Else it could be changed in memory, committed and evicted meanwhile, and the row that was read be out of date.
         """
-        self._being_read.update(read or [ALL_IMPRESSIONS])
+        kept, counts = read or (ALL_IMPRESSIONS,), self._being_read
+        for one in kept:
+            counts[one] = counts.get(one, 0) + 1
         try:
             yield
         finally:
-            self._being_read.subtract(read or [ALL_IMPRESSIONS])
-            self._being_read += Counter()  # drops those that are no longer read
+            for one in kept:
+                counts[one] -= 1
+                if not counts[one]:
+                    del counts[one]
 
     async def load_due(self, now: int, limit: int) -> list[ImpressionState]:
         """Load open impressions whose window is over; call `evict_impressions` once they are closed."""
