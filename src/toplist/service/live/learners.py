@@ -213,13 +213,13 @@ class Learners:
                         replay = await asyncio.to_thread(load.in_thread, self._store)
                     else:
                         replay = await self._store.read(load)
-                load.is_over = True
+                    load.is_over = True
+                    await load.replay_arrived(replay, arrived, SLICE, REST * SLICE)
                 self._check_kept()
                 if ranking.is_deleted:
                     return None
                 if ranking.settings is not settings or self.has(ranking, segment) or row.id in self.deleted:
                     continue
-                replay.run(event for event in arrived if event.seq > replay.seq and load.concerns(event))
             except ReadIsOver:
                 continue
             except (StoreUnavailable, MemoryError):
