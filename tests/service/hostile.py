@@ -19,11 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from toplist.service.config import Limits, Settings
+from toplist.service.garbage import THRESHOLD
 from toplist.service.http.app import App, make_app
 from toplist.service.http.logs import Log
 from toplist.service.live.service import Service
 from toplist.service.live.work_memory import SMALL
-from toplist.service.run import GC_THRESHOLD, return_freed_memory
+from toplist.service.run import return_freed_memory
 from toplist.service.serving import service_of
 from toplist.service.store.sqlite import SQLiteStore
 
@@ -208,7 +209,7 @@ def attack(name: str, folder: Path) -> None:
 
 def main() -> None:
     """Attack in all the ways that are named."""
-    gc.set_threshold(*GC_THRESHOLD)
+    gc.set_threshold(*THRESHOLD)
     return_freed_memory()
     folder, *names = sys.argv[1:]
     for name in names or ATTACKS:

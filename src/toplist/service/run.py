@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-import gc
 import importlib
 import logging
 import os
@@ -24,6 +23,7 @@ from toplist import __version__
 from toplist.service.check_policies import load_checked_policies
 from toplist.service.cluster_settings import check_cluster
 from toplist.service.config import Limits, Settings, check_reach
+from toplist.service.garbage import rare_garbage_collection
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.app import App, make_health_app
 from toplist.service.http.connection_limits import ConnectionLimits, allow_files
@@ -41,9 +41,6 @@ HEALTH_LIMITS = Limits(connections=64, address_connections=32)  # of the second 
 LARGE_ARRAY = 1 << 20  # bytes
 M_MMAP_THRESHOLD = -3  # of mallopt, in glibc's malloc.h
 SWITCH_EVERY = 0.00005  # seconds after which another thread gives way to requests; see sys.setswitchinterval
-# See gc.set_threshold. All wait for a collection: one of a thousand new objects takes half a millisecond, and so few
-# make each of the next generation short as well. Those of all objects are as rare as 20 million new objects make them.
-GC_THRESHOLD = (1000, 5, 4000)
 
 
 def serve(
@@ -193,20 +190,6 @@ def with_files(settings: Settings, log: Log) -> Settings:
     if connections < limits.connections:
         log.event("connections limited", wanted=limits.connections, connections=connections, detail="ulimit -n")
     return replace(settings, limits=replace(limits, connections=connections))
-
-
-@contextmanager
-def rare_garbage_collection() -> Iterator[None]:
-    """Collect all garbage less often, and new garbage in small portions: requests leave hardly any cycles."""
-    before = gc.get_threshold()
-    gc.collect()
-    gc.freeze()  # objects that exist now live until the end
-    gc.set_threshold(*GC_THRESHOLD)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-        gc.unfreeze()
 
 
 @contextmanager

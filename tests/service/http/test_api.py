@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -11,9 +12,11 @@ import msgspec
 import pytest
 from asking import LocalService, Make, problem
 from double import DoublePages
+from prometheus_client.exposition import generate_latest
 
 from toplist.service.config import Limits
 from toplist.service.errors import NotFound, StoreUnavailable
+from toplist.service.http import metrics
 from toplist.service.http.routes import ROUTES
 from toplist.service.wire import Event, Impression, ListReply, ListRequest, Ranking
 
@@ -296,6 +299,20 @@ def test_the_page_is_self_contained(service: LocalService) -> None:
     policy = reply.headers["content-security-policy"]
     assert "default-src 'none'" in policy
     assert "unsafe" not in policy
+
+
+def test_metrics_are_written_in_another_thread(service: LocalService, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hundreds of lines take milliseconds, in which lists would wait."""
+    threads: list[str] = []
+
+    def noted(registry: Any) -> bytes:
+        threads.append(threading.current_thread().name)
+        return generate_latest(registry)
+
+    monkeypatch.setattr(metrics, "generate_latest", noted)
+    assert "toplist_hot_learners" in service.ask("GET", "/metrics").text
+    assert len(threads) == 1
+    assert threads[0].startswith("asyncio_")
 
 
 def test_metrics_count_requests_lists_and_reports(service: LocalService) -> None:

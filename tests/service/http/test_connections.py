@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import io
 import json
 import socket
+import weakref
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -149,6 +152,35 @@ def test_idle_connections_and_unfinished_heads_are_closed() -> None:
     run(work())
 
 
+def test_others_are_served_while_very_many_connections_are_checked() -> None:
+    turn, checked = 0, Counter[int]()
+
+    class Silent:
+        """A connection that notes when it is checked."""
+
+        def check(self, now: float) -> None:
+            checked[turn] += 1
+
+    async def count() -> None:
+        nonlocal turn
+        while True:
+            turn += 1
+            await asyncio.sleep(0)
+
+    async def work() -> None:
+        async with hosted() as host:
+            silent = {cast(Any, Silent()) for _ in range(1000)}
+            host.server.server_state.connections |= silent
+            counting = asyncio.create_task(count())
+            await host.server.check_all()
+            counting.cancel()
+            host.server.server_state.connections -= silent
+        assert checked.total() == 1000
+        assert max(checked.values()) < 100
+
+    run(work())
+
+
 def test_a_client_that_takes_nothing_of_a_response_is_cut_off_and_a_slow_one_is_served() -> None:
     async def work() -> None:
         async with hosted() as host:
@@ -191,6 +223,27 @@ def test_pipelined_requests_wait_for_the_responses_before_them() -> None:
                 await reader.readexactly(int(head.partition(b"content-length: ")[2].split(b"\r\n")[0]))
 
     run(work())
+
+
+def test_a_connection_that_ends_amid_requests_leaves_no_garbage() -> None:
+    async def work() -> None:
+        async with hosted() as host:
+            gone: list[weakref.ref[Connection]] = []
+            for _ in range(3):
+                _, silent = await host.connect(buffer=4096)
+                silent.write(LARGE * 400)
+                await until(lambda: any(each.flow.write_paused and each.pipeline for each in host.connections))
+                gone += [weakref.ref(each) for each in host.connections]
+                silent.transport.abort()
+                await until(lambda: not host.connections)
+            await until(lambda: not any(each() for each in gone))
+            assert len(gone) == 3
+
+    gc.disable()
+    try:
+        run(work())
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("sent", ["head", "trailers"])

@@ -3,7 +3,9 @@
 import asyncio
 from collections import Counter
 from contextlib import closing
+from itertools import count, pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pytest
@@ -23,11 +25,12 @@ from running import (
     state_of,
 )
 from running import told as tell
+from test_slow_reads import GatedStore, gated, loads_a_learner
 
 from toplist.service.live import learners as learners_module
-from toplist.service.live import ranking as ranking_module
 from toplist.service.live.learners import FEW_CHANGES
 from toplist.service.live.service import Service
+from toplist.service.log import replay as replay_module
 from toplist.service.log.replay import change_items
 from toplist.service.wire import Item, ItemPrior
 
@@ -38,7 +41,7 @@ MOST_AT_ONCE = (FEW_CHANGES + 2) * AT_ONCE  # items between two turns of the oth
 
 @pytest.fixture(autouse=True)
 def short_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking_module, "AT_ONCE", AT_ONCE)
+    monkeypatch.setattr(replay_module, "AT_ONCE", AT_ONCE)
 
 
 class Turns:
@@ -52,7 +55,8 @@ class Turns:
             self.items[self._turn] += len(event.put) + len(event.removed)
             change_items(ranker, event)
 
-        monkeypatch.setattr(learners_module, "change_items", counted)
+        for module in (learners_module, replay_module):
+            monkeypatch.setattr(module, "change_items", counted)
         monkeypatch.setattr(learners_module, "SLICE", 0.0)  # whatever time a part takes
 
     async def count(self) -> None:
@@ -100,6 +104,54 @@ def test_a_learner_catches_up_with_many_items_a_part_at_a_time(
             assert max(turns.items.values()) <= MOST_AT_ONCE
             await tell(service, await shown(service, segment="a"), 1, final=True)
             assert check(tmp_path / "db", await service.beliefs()) == []
+
+    run(play())
+
+
+def test_items_that_change_while_a_learner_is_read_are_applied_a_part_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db", learner_bytes=0, open_store=GatedStore) as service:
+            await front(service)
+            await tell(service, await shown(service, segment="a"), 1, final=True)
+            await shown(service, segment="b")
+            await shown(service, segment="b")
+            assert state_of(service).learners.find(ranking_of(service), "a") is None
+            gate = gated(service).hold(loads_a_learner)
+            listing = asyncio.create_task(shown(service, segment="a"))
+            await gated(service).reached.wait()
+            await change_many(service, ITEM_WISE)
+            turns = Turns(monkeypatch)
+            counting = asyncio.create_task(turns.count())
+            gate.set()
+            await service.items.put("front", [Item(id="late")])  # comes meanwhile
+            await listing
+            counting.cancel()
+            assert turns.items.total() > MANY
+            assert max(turns.items.values()) <= MOST_AT_ONCE
+            await tell(service, await shown(service, segment="a"), 1, final=True)
+            assert check(tmp_path / "db", await service.beliefs()) == []
+
+    run(play())
+
+
+def test_others_have_several_turns_between_two_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request takes several: with one between two parts, it would wait for a part in each."""
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service)
+            await shown(service, segment="a")
+            await change_many(service, ITEM_WISE)
+            turns = Turns(monkeypatch)
+            monkeypatch.setattr(learners_module, "SLICE", 1e-3)
+            monkeypatch.setattr(learners_module, "perf_counter", count().__next__)  # every part takes a second
+            counting = asyncio.create_task(turns.count())
+            await shown(service, segment="a")
+            counting.cancel()
+            assert len(turns.items) > MANY // AT_ONCE
+            assert median(after - before for before, after in pairwise(turns.items)) > 3
 
     run(play())
 

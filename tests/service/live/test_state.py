@@ -152,6 +152,41 @@ def test_open_lists_are_counted_in_another_thread(tmp_path: Path, monkeypatch: p
     run(play())
 
 
+@pytest.mark.parametrize("what", ["ranking", "segment"])
+def test_what_is_purged_from_memory_is_found_without_new_objects(what: str, tmp_path: Path) -> None:
+    """As many new objects as there are requests would be looked at by the garbage collector again and again."""
+    collected: list[str] = []
+
+    def noted(phase: str, _: object) -> None:
+        collected.append(phase)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service)
+            await shown(service, segment="a", request_id="its own")
+            memory = state_of(service)
+            (learner,) = memory.learners
+            for number in range(10_000):
+                memory.requests[0, str(number)] = state.RememberedRequest(b"", b"", 0)
+            before = gc.get_threshold()
+            gc.collect()
+            gc.set_threshold(1000)
+            gc.callbacks.append(noted)
+            try:
+                if what == "ranking":
+                    await memory.purge(learner.ranking.id)
+                else:
+                    await memory.purge_learner(learner.id)
+            finally:
+                gc.callbacks.remove(noted)
+                gc.set_threshold(*before)
+            assert len(collected) <= 2  # one at most
+            assert not memory.impressions
+            assert len(memory.requests) == 10_000
+
+    run(play())
+
+
 def test_a_learner_with_many_open_lists_writes_fewer_snapshots(tmp_path: Path) -> None:
     """Each has the numbers of all open lists, so that it takes long."""
 

@@ -13,6 +13,7 @@ from msgspec import Struct
 from toplist.core.problem import InvalidInput
 from toplist.service.config import Settings
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable, TooManyReads, UnknownRanking
+from toplist.service.garbage import NewGarbage
 from toplist.service.http import openapi, problems
 from toplist.service.http.accept import check_accept
 from toplist.service.http.addresses import TrustedProxies
@@ -86,6 +87,7 @@ class App:
         self._any_host = any_host  # see `Admission`
         self._encode = msgspec.json.Encoder().encode
         self._metrics = handlers.metrics
+        self._garbage = NewGarbage()
 
     def reload(self, settings: Settings) -> None:
         """Admit requests by new settings from now on; those admitted before are answered as before."""
@@ -265,6 +267,7 @@ class App:
             address = exchange.address
             caller = exchange.admission.refused_caller(exchange.headers.get(b"authorization"), status) or caller
         self._log.request(exchange.request_id, exchange.method, label, status, seconds, caller, exchange.size, address)
+        self._garbage.count_request()
 
     def record_unread(self, problem: HttpProblem, caller: str, size: int) -> bytes:
         """Count and log a request that the HTTP parser refused, so that it never got here; its request id."""

@@ -95,6 +95,8 @@ class Connection(HttpToolsProtocol):
         self.pipeline.clear()
         self._held = b""
         super().connection_lost(exc)
+        # Requests know their connection: without this, both would stay in memory until all garbage is collected.
+        self.cycle = self._running = None  # type: ignore[assignment]
 
     def data_received(self, data: bytes) -> None:
         """Parse a chunk, unless a request is unanswered; of pipelined requests, about one at a time."""

@@ -24,6 +24,7 @@ from toplist.service.http.tls import GOODBYE, HANDSHAKE
 _UNSENT = 128 << 10  # bytes in the kernel that a slow reader does not take; it would buffer megabytes
 _ACCEPTS = 128  # connections accepted before others are served
 _PAUSE = 0.1  # seconds without new connections where there are too many open files
+CHECKED_AT_ONCE = 32  # connections; to ask how much of a response was taken needs a call of the system each
 _LOG_EVERY = 10.0  # seconds between two lines about refused connections
 
 
@@ -136,8 +137,16 @@ class Server(uvicorn.Server):
             if self.counts.refused.total() > logged and loop.time() - logged_at > _LOG_EVERY:
                 logged, logged_at = self.counts.refused.total(), loop.time()
                 self._app.log_refused(self.counts.refused)
-            for connection in list(self.server_state.connections):
+            await self.check_all()
+
+    async def check_all(self) -> None:
+        """Close connections whose clients let them wait too long; others are served between some of a thousand."""
+        loop, connections = asyncio.get_running_loop(), self.server_state.connections
+        for number, connection in enumerate(list(connections), 1):
+            if connection in connections:
                 cast(Connection, connection).check(loop.time())
+            if number % CHECKED_AT_ONCE == 0:
+                await asyncio.sleep(0)
 
 
 def _too_many(detail: str) -> bytes:

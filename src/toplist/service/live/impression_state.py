@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import UNSET
+from msgspec import UNSET, Struct
 
 from toplist.core.item_id import ItemId, item_of_text, twin_id
 from toplist.core.problem import InvalidInput, refuse
@@ -26,25 +26,21 @@ REJECTIONS = {
 UNKNOWN_IMPRESSION = "There is no such impression: it was never made, or it is forgotten by now."
 
 
-class ImpressionState:
+class ImpressionState(Struct, gc=False, eq=False):
     """A list with its state."""
 
-    __slots__ = (
-        "damage", "due", "id", "items", "last_seq", "learner", "outcome", "placed", "ranking", "record", "seq", "state",
-    )  # fmt: skip
-
-    def __init__(
-        self, id: bytes, seq: int, ranking: int, learner: int, state: int, due: int, items: list[ItemId] | None,
-        outcome: ListOutcome, last_seq: int,
-    ) -> None:  # fmt: skip
-        self.id, self.seq, self.ranking, self.learner = id, seq, ranking, learner
-        self.state, self.due = state, due
-        self.items = items  # None until they are read from the log
-        self.outcome = outcome
-        self.last_seq = last_seq  # of the last event that changed it
-        self.record: Record | None = None  # to learn from, unless it is large
-        self.damage: str | None = None  # why its rows in the store cannot be read
-        self.placed: ListPlacement | None = None  # its group; None until it is known, and without a holdout
+    id: bytes
+    seq: int
+    ranking: int
+    learner: int
+    state: int
+    due: int
+    items: list[ItemId] | None  # None until they are read from the log
+    outcome: ListOutcome
+    last_seq: int  # of the last event that changed it
+    record: Record | None = None  # to learn from, unless it is large
+    damage: str | None = None  # why its rows in the store cannot be read
+    placed: ListPlacement | None = None  # its group; None until it is known, and without a holdout
 
     @property
     def is_open(self) -> bool:

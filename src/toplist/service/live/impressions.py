@@ -346,8 +346,7 @@ def learn_rows(
     ]
     if learner is not None:
         learner.count_event(one.last_seq)
-        if learner.needs_snapshot:
-            rows.append(learner.snapshot())
+        rows += state.learners.due_snapshot(learner)
     one.record = None
     if is_measured(state, one):
         rows += uplift_rows(state, one, merged, now)

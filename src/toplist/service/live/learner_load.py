@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
+from time import perf_counter
 
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.log.replay import Replay, in_order, replay_from_snapshot, replay_from_start
@@ -52,6 +54,16 @@ class LearnerLoad:
         return reader.has_item_events(self._row.ranking, start, MANY_CHANGES) or reader.has_learner_events(
             self._row.id, start, MANY_EVENTS
         )
+
+    async def replay_arrived(self, replay: Replay, arrived: list[EventRow], seconds: float, rest: float) -> None:
+        """Replay events that came during the read, and those that come meanwhile; others are served in between."""
+        until = perf_counter() + seconds
+        for event in arrived:  # it grows
+            if event.seq > replay.seq and self.concerns(event):
+                for _ in replay.steps(event):
+                    if perf_counter() > until:
+                        await asyncio.sleep(rest)
+                        until = perf_counter() + seconds
 
     def in_thread(self, store: Store) -> Replay:
         """Read and replay in another thread."""

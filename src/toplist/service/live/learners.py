@@ -10,6 +10,7 @@ from time import perf_counter
 
 from toplist.ranker import LoggedRanker
 from toplist.service.errors import Conflict, StoreUnavailable, loaded_again
+from toplist.service.live.large_snapshots import LARGE, LargeSnapshots
 from toplist.service.live.learner_load import LearnerLoad, ReadIsOver
 from toplist.service.live.new_learner import BegunRanker, first_pool, first_ranker
 from toplist.service.live.quarantine import Contained, QuarantinedLearners
@@ -23,7 +24,8 @@ from toplist.service.store.protocol import LEARNER, EventRow, LearnerRow, Row, S
 SNAPSHOT_EVERY = 1000  # events of a learner; more if a snapshot is large
 WORTH_A_SNAPSHOT = 64  # events; fewer are replayed faster than a snapshot is written
 FEW_CHANGES = 4  # of the items, parts of a hundred each, which a learner applies at once
-SLICE = 0.001  # seconds of applying more of them, before others are served
+SLICE = 0.0005  # seconds of applying more of them, before others are served
+REST = 2.0  # times as long: a request takes several turns of the event loop, and would wait in each
 TRIES_IN_THREAD = 2  # events that come meanwhile may need another read; then the event loop waits
 MEASURED_EVERY = 64  # events of a learner; it grows with its open lists
 REMEMBERED_DELETIONS = 10_000  # of learners of which nothing is left; reads in progress may bring them once more
@@ -86,8 +88,12 @@ class LoadedLearner:
 
     def snapshot(self, base: bool = False) -> SnapshotRow:
         """Its belief as a row."""
+        return self.empty_snapshot(base)._replace(body=self.ranker.to_bytes())
+
+    def empty_snapshot(self, base: bool = False) -> SnapshotRow:
+        """The row of its belief as it is now, without the belief, which the caller adds."""
         self.unkept = 0
-        return SnapshotRow(self.id, base, self.seq, self.ranking.settings.policy_seq, self.ranker.to_bytes())
+        return SnapshotRow(self.id, base, self.seq, self.ranking.settings.policy_seq, b"")
 
     @property
     def is_worth_a_snapshot(self) -> bool:
@@ -107,6 +113,7 @@ class Learners:
         self, store: Store, commits: GroupCommit, most_bytes: int, work: WorkMemory, quarantine: QuarantinedLearners
     ) -> None:
         self._store, self._commits, self._work, self._quarantine = store, commits, work, quarantine
+        self._large = LargeSnapshots(work, self._write_soon)
         self.most_bytes = most_bytes
         self._loaded: dict[tuple[int, str | None], LoadedLearner] = {}  # the most recently used is last
         self._by_id: dict[int, LoadedLearner] = {}
@@ -159,7 +166,7 @@ class Learners:
             with suppress(Contained):
                 while learner.changes_behind > left and self._by_id.get(learner.id) is learner:
                     self._apply_changes(learner, SLICE)
-                    await asyncio.sleep(0)
+                    await asyncio.sleep(REST * SLICE)
 
     def get(self, ranking: LiveRanking, segment: str | None) -> LoadedLearner | None:
         """The learner of a segment if it is in memory; marks it as the most recently used."""
@@ -206,13 +213,13 @@ class Learners:
                         replay = await asyncio.to_thread(load.in_thread, self._store)
                     else:
                         replay = await self._store.read(load)
-                load.is_over = True
+                    load.is_over = True
+                    await load.replay_arrived(replay, arrived, SLICE, REST * SLICE)
                 self._check_kept()
                 if ranking.is_deleted:
                     return None
                 if ranking.settings is not settings or self.has(ranking, segment) or row.id in self.deleted:
                     continue
-                replay.run(event for event in arrived if event.seq > replay.seq and load.concerns(event))
             except ReadIsOver:
                 continue
             except (StoreUnavailable, MemoryError):
@@ -349,9 +356,33 @@ class Learners:
         rows: list[Row] = []
         for learner in dropped:
             if learner.is_worth_a_snapshot:
-                rows.append(learner.snapshot())
+                rows += self._snapshot_rows(learner, is_leaving=True)
             self._remove(learner)
         return rows
+
+    def due_snapshot(self, learner: LoadedLearner) -> list[Row]:
+        """The row of a learner's snapshot, if it needs one; see `_snapshot_rows`."""
+        return self._snapshot_rows(learner, is_leaving=False) if learner.needs_snapshot else []
+
+    def _snapshot_rows(self, learner: LoadedLearner, is_leaving: bool) -> list[Row]:
+        """The row of a learner's snapshot.
+
+        That of a large one is written later, once it is compressed. While another one is, or memory is short, there is
+        none: a learner that stays gets it after one of its next events, and one that leaves replays more events.
+        """
+        if learner.room < LARGE:
+            return [learner.snapshot()]
+        if self._large.has_room(learner.room):
+            row, ranking = learner.empty_snapshot(), learner.ranking
+            pack = learner.ranker.to_bytes if is_leaving else learner.ranker.state().packed
+
+            def is_wanted() -> bool:
+                if self.is_dropped or ranking.is_deleted or row.learner in self.deleted:
+                    return False
+                return ranking.settings.policy_seq == row.policy_seq
+
+            self._large.keep(row, learner.room, pack, is_wanted)
+        return []
 
     def measure(self, learner: LoadedLearner) -> None:
         """Measure the memory of a learner again."""

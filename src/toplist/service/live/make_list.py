@@ -265,8 +265,7 @@ class Lists:
             EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(event)),
             ImpressionRow(id, seq, ranking.id, learner.id, initial, due, NO_OUTCOME_JSON),
         )
-        if learner.needs_snapshot:
-            rows.append(learner.snapshot())
+        rows += state.learners.due_snapshot(learner)
         if request.request_id is not None:
             known = RememberedRequest(request_digest(request), id, seq)
             state.remember_request(ranking.id, request.request_id, known)

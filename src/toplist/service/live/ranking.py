@@ -13,6 +13,7 @@ from toplist.core.problem import InvalidInput, refuse
 from toplist.service.errors import Refused
 from toplist.service.log.events import ItemsEvent, PutItem
 from toplist.service.log.pools import KnownPool
+from toplist.service.log.replay import item_parts
 from toplist.service.log.settings import SHORTEST, ItemState, ItemStates, LearnerSettings, apply_items, known_prior
 from toplist.service.wire import LARGEST, Item, ItemPrior, RankingSpec, too_large
 
@@ -22,7 +23,6 @@ TOO_LARGE = f"features must be numbers between {-LARGEST:,.0f} and {LARGEST:,.0f
 BYTES_PER_ITEM = 500  # its id, its state and its place in a dictionary
 BYTES_PER_POOLED = 200  # of an item in a pool
 BYTES_PER_LISTED = 32  # of a feature of an item in a list: as row, as JSON, and while it is written
-AT_ONCE = 100  # items of a change that a learner applies at once
 BYTES_PER_CHANGE = 128  # of an item in a remembered change, without its features
 
 
@@ -177,7 +177,7 @@ class LiveRanking:
         """Change the items, and remember the change for learners, which apply it when they are next used."""
         apply_items(self.items, seq, event)
         event = msgspec.structs.replace(event, put=[self._with_array(put) for put in event.put])
-        parts = _parts(event)
+        parts = item_parts(event)
         self.changes += [ItemsChange(seq, part, part is parts[-1]) for part in parts]
         self.change_count += len(parts)
         self.change_bytes += _change_bytes(event)
@@ -197,17 +197,6 @@ def _change_bytes(event: ItemsEvent) -> int:
     """Bytes of a remembered change."""
     numbers = sum(len(put.features) for put in event.put if put.features is not None)
     return 8 * numbers + BYTES_PER_CHANGE * (len(event.put) + len(event.removed))
-
-
-def _parts(event: ItemsEvent) -> list[ItemsEvent]:
-    """Short events that together do what one does, so that a learner can apply it a part at a time.
-
-    Items with priors stay together, since a prior counts by the others.
-    """
-    if len(event.put) + len(event.removed) <= AT_ONCE or any(put.prior is not None for put in event.put):
-        return [event]
-    put = [ItemsEvent(put=event.put[n : n + AT_ONCE]) for n in range(0, len(event.put), AT_ONCE)]
-    return put + [ItemsEvent(removed=event.removed[n : n + AT_ONCE]) for n in range(0, len(event.removed), AT_ONCE)]
 
 
 def wrong_width(what: str, row: Sequence[float], width: int) -> InvalidInput:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple, TypeVar
@@ -117,7 +117,7 @@ class LiveState:
         self.next_due = 0  # no window ends before, in milliseconds
         self.purging = 0  # the deleted ranking or learner whose impressions were removed last
         self._positions = 0  # of the impressions
-        self._being_read: Counter[bytes | tuple[int, str]] = Counter()
+        self._being_read: dict[bytes | tuple[int, str], int] = {}  # and by how many
         for row, has_learner, segments, items in rows.rankings:
             settings = LearnerSettings.of(decode_ranking(row.settings), row.policy_seq)
             try:
@@ -198,12 +198,16 @@ class LiveState:
 
         Else it could be changed in memory, committed and evicted meanwhile, and the row that was read be out of date.
         """
-        self._being_read.update(read or [ALL_IMPRESSIONS])
+        kept, counts = read or (ALL_IMPRESSIONS,), self._being_read
+        for one in kept:
+            counts[one] = counts.get(one, 0) + 1
         try:
             yield
         finally:
-            self._being_read.subtract(read or [ALL_IMPRESSIONS])
-            self._being_read += Counter()  # drops those that are no longer read
+            for one in kept:
+                counts[one] -= 1
+                if not counts[one]:
+                    del counts[one]
 
     async def load_due(self, now: int, limit: int) -> list[ImpressionState]:
         """Load open impressions whose window is over; call `evict_impressions` once they are closed.
@@ -328,24 +332,25 @@ class LiveState:
     async def purge(self, ranking: int) -> None:
         """Remove impressions and requests of a deleted ranking."""
         gone = await _found(self.impressions.values(), lambda impression: impression.ranking == ranking)
-        known = await _found(self.requests.items(), lambda request: request[0][0] == ranking)
+        known = await _found(self.requests, lambda key: key[0] == ranking)
         self._remove_purged(gone, known)
 
     async def purge_learner(self, learner: int) -> None:
         """Remove impressions of a deleted learner, and the requests for them."""
         gone = await _found(self.impressions.values(), lambda impression: impression.learner == learner)
         purged = {impression.id for impression in gone}
-        known = await _found(self.requests.items(), lambda request: request[1].impression in purged) if purged else []
-        self._remove_purged(gone, known)
 
-    def _remove_purged(
-        self, gone: list[ImpressionState], known: list[tuple[tuple[int, str], RememberedRequest]]
-    ) -> None:
+        def is_purged(key: tuple[int, str]) -> bool:
+            request = self.requests.get(key)
+            return request is not None and request.impression in purged
+
+        self._remove_purged(gone, list(filter(is_purged, await _found(self.requests, is_purged))) if purged else [])
+
+    def _remove_purged(self, gone: list[ImpressionState], known: list[tuple[int, str]]) -> None:
         for impression in filter(self.has, gone):
             self._remove_impression(impression)
-        for key, request in known:
-            if self.requests.get(key) is request:  # else it has got another list
-                del self.requests[key]
+        for key in known:
+            self.requests.pop(key, None)
 
     def forget(self, learner: int, seq: int) -> None:
         """Remove a learner's impressions that were closed by events up to `seq`, as the store does."""

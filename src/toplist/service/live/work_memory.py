@@ -65,17 +65,22 @@ class WorkMemory:
     async def take(self, size: int, urgent: bool = False) -> None:
         """Wait for so many bytes and take them, until `give_back`; the caller waits for no other bytes meanwhile."""
         is_next = not self._urgent and (urgent or not self._others)
-        if is_next and self._has_room(size):
-            self.taken += size
+        if is_next and self.has_room(size):
+            self.take_now(size)
         else:
             await self._wait(size, self._urgent if urgent else self._others)
+
+    def take_now(self, size: int) -> None:
+        """Take bytes for which there is room, before those who wait."""
+        self.taken += size
 
     def give_back(self, size: int) -> None:
         """Give bytes back, to those who wait."""
         self.taken -= size
         self._grant()
 
-    def _has_room(self, size: int) -> bool:
+    def has_room(self, size: int) -> bool:
+        """Whether so many bytes are left now; the first work always finds room."""
         return self.taken == 0 or self.taken + size <= self.most_bytes
 
     async def _wait(self, size: int, queue: deque[_Waiting]) -> None:
@@ -93,7 +98,7 @@ class WorkMemory:
 
     def _grant(self) -> None:
         while queue := self._urgent or self._others:
-            if not self._has_room(queue[0].size):
+            if not self.has_room(queue[0].size):
                 return
             size, granted = queue.popleft()
             if not granted.done():  # else its client has left

@@ -119,7 +119,7 @@ class ListPlacement(NamedTuple):
 NO_PLACEMENT = ListPlacement()
 
 
-class ListEvent(Struct, frozen=True, omit_defaults=True):
+class ListEvent(Struct, frozen=True, omit_defaults=True, gc=False):
     """A list was made: everything that this policy, or another one, needs to learn from it."""
 
     items: list[ItemId]
@@ -193,7 +193,7 @@ def rows_by_item(features: Mapping[str, list[float]]) -> dict[ItemId, list[float
     return {item_of_text(text): row for text, row in features.items()}
 
 
-class MergedReport(Struct, frozen=True, omit_defaults=True):
+class MergedReport(Struct, frozen=True, omit_defaults=True, gc=False):
     """All reports of a list so far, merged; the result does not depend on their order or on repetitions.
 
     Positions count from 1. `left` is the largest reported, `seen` the largest probability of each position.
@@ -245,7 +245,7 @@ class MergedReport(Struct, frozen=True, omit_defaults=True):
 NO_REPORT = MergedReport()
 
 
-class ListOutcome(Struct, frozen=True, omit_defaults=True):
+class ListOutcome(Struct, frozen=True, omit_defaults=True, gc=False):
     """The outcome of a list: a column of its impression, and the body of the event that closes it."""
 
     merged: MergedReport = NO_REPORT

@@ -48,6 +48,7 @@ from toplist.service.store.protocol import (
     SnapshotRow,
 )
 
+AT_ONCE = 100  # items of a change that a learner applies at once
 MOST_OPEN_BYTES = 8 << 20  # of open lists that a replay keeps in memory; others are read again
 
 # Errors of a damaged row: not JSON, not of its form, not compressed as it says, or of another learner.
@@ -110,6 +111,17 @@ def change_items(ranker: LoggedRanker, event: ItemsEvent) -> None:
         ranker.unhide(show)
     if removed := [id for id in event.removed if id in ranker]:
         ranker.remove(removed)
+
+
+def item_parts(event: ItemsEvent) -> list[ItemsEvent]:
+    """Short events that together do what one does, so that a learner can apply it a part at a time.
+
+    Items with priors stay together, since a prior counts by the others.
+    """
+    if len(event.put) + len(event.removed) <= AT_ONCE or any(put.prior is not None for put in event.put):
+        return [event]
+    put = [ItemsEvent(put=event.put[n : n + AT_ONCE]) for n in range(0, len(event.put), AT_ONCE)]
+    return put + [ItemsEvent(removed=event.removed[n : n + AT_ONCE]) for n in range(0, len(event.removed), AT_ONCE)]
 
 
 def logged_list(ranker: LoggedRanker, event: ListEvent, own: bool) -> Shown | None:
@@ -180,18 +192,26 @@ class Replay:
         should have been learned are in `skipped`.
         """
         for event in events:
-            self.seq = event.seq
-            self.events += 1
-            if event.kind == ITEMS:
-                change_items(self.ranker, decode_items(event.body))
-            elif event.kind == IMPORTED:
-                begin_from_import(self.ranker, decode_imported(event.body))
-            elif event.kind in (LIST, LEARN, DROP, QUARANTINED) and event.impression is not None:
-                try:
-                    self._replay(event)
-                except UNREADABLE as problem:
-                    if event.kind == LEARN:
-                        self.skipped.append(SkippedList(event, str(problem)))
+            for _ in self.steps(event):
+                pass
+
+    def steps(self, event: EventRow) -> Iterator[None]:
+        """Replay an event in short steps; the caller may do other things in between."""
+        self.seq = event.seq
+        self.events += 1
+        if event.kind == ITEMS:
+            for part in item_parts(decode_items(event.body)):
+                change_items(self.ranker, part)
+                yield
+        elif event.kind == IMPORTED:
+            begin_from_import(self.ranker, decode_imported(event.body))
+        elif event.kind in (LIST, LEARN, DROP, QUARANTINED) and event.impression is not None:
+            try:
+                self._replay(event)
+            except UNREADABLE as problem:
+                if event.kind == LEARN:
+                    self.skipped.append(SkippedList(event, str(problem)))
+        yield
 
     def _replay(self, event: EventRow) -> None:
         """Replay an event of a list."""

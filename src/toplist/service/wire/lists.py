@@ -28,7 +28,7 @@ from toplist.service.wire.fields import (
 )
 
 
-class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True):
+class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True, gc=False):
     """A request for a list."""
 
     segment: Segment | None = None
@@ -57,7 +57,7 @@ class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True):
             check_texts(self.features, "`key` in `$.features`", ITEM_TEXT)
 
 
-class ListReply(OfSegment, frozen=True, kw_only=True):
+class ListReply(OfSegment, frozen=True, kw_only=True, gc=False):
     """A list to show."""
 
     impression: str  # empty if the list is not recorded: nothing can be reported on it
@@ -97,7 +97,7 @@ class SeenEntry(ListEntry, frozen=True):
     probability: Probability = 1.0
 
 
-class Report(Strict, frozen=True):
+class Report(Strict, frozen=True, gc=False):
     """The clicks on a list so far; repeated reports count once.
 
     A number is a position, or an integer item of the list; it is refused if it is both.
@@ -119,7 +119,7 @@ class TokenReport(Report, frozen=True, kw_only=True):
     token: Token
 
 
-class ReportReply(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ReportReply(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """Whether a report counts, and if not, why."""
 
     impression: str
