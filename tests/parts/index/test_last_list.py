@@ -95,3 +95,26 @@ def test_estimates_are_as_close_as_they_say_and_mostly_no_solves() -> None:
         assert abs(value - kl_upper(examined, clicked, budget)) <= error <= 2e-6
         estimates += error > 0.0
     assert estimates > 2000
+
+
+def test_a_share_that_does_not_fill_the_list_is_not_enough() -> None:
+    index = KLUCB().prepare(PROBLEM)
+    form, ones = ByLastList(index), np.ones(ITEMS)
+    cache, own = form.scratch(PROBLEM), index.scratch(PROBLEM)
+    belief = Counts(5.0 * ones, ones, np.ones(1), np.full(1, 5000.0), np.zeros(0, dtype=np.int64))
+    for key in range(4):
+        request = request_for(np.arange(ITEMS), key)
+        assert choose(form, belief, cache, request) == choose(index, belief, own, request)
+        cache.crowds[:, 2] *= 1000.0  # there were many more
+
+
+def test_estimates_that_leave_the_order_open_are_replaced_by_indices() -> None:
+    index = KLUCB().prepare(PROBLEM)
+    form, random = ByLastList(index), np.random.default_rng(4)
+    cache, own = form.scratch(PROBLEM), index.scratch(PROBLEM)
+    for key in range(4):
+        clicked = 300.0 + 1e-5 * random.permutation(ITEMS)
+        belief = Counts(np.full(ITEMS, 1000.0), clicked, np.ones(1), np.full(1, 4000.0), np.zeros(0, dtype=np.int64))
+        request = request_for(np.arange(ITEMS), key)
+        assert choose(form, belief, cache, request) == choose(index, belief, own, request)
+    assert cache.solves[0] > 0
