@@ -33,7 +33,9 @@ from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import KLUCB, BetaPosterior
 from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.generalised import fill_click_probabilities
+from toplist.parts.index.kl_solver import kl_step
 from toplist.parts.index.klucb_on_gpu import KLUCBOnGPU
+from toplist.parts.index.last_list import ByLastList
 from toplist.parts.index.per_count import fill_moss, fill_plus_plus
 from toplist.parts.index.thompson import draw_everything
 from toplist.parts.index.variance import variance_tangent
@@ -93,6 +95,10 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
     ),
     "an index in its form for a GPU": (
         Policy(ThroughLastClick(), Everything(), KLUCBOnGPU(3.0)), Fixed(NINE, 3), DCM(0.6), OneSample(), 60,
+    ),
+    "an index in its form for many items on a GPU": (
+        Policy(ThroughLastClick(), Everything(), ByLastList(KLUCB(3.0))), Fixed(np.linspace(0.3, 0.01, 90), 3),
+        DCM(0.6), OneSample(), 60,
     ),
     "equal items": ("cascade-kl-ucb", Fixed(np.full(60, 0.3), 2), DCM(0.6), OneSample(), 300),
     "long lists": ("cascade-kl-ucb", Fixed(np.linspace(0.5, 0.1, 90), 40), DCM(0.6), OneSample(), 20),
@@ -180,6 +186,7 @@ def test_source_and_machine_code_of_every_helper_agree() -> None:
         for fill in (fill_plus_plus, fill_moss):
             fill(np.array([0.0, 2.0, 9.0]), np.array([0.0, 1.0, 4.0]), 20.0, np.zeros(3))
         variance_tangent(9.0, 4.0, 1.5)
+        kl_step(*np.array([0.2, 0.8, 0.125, 0.04], dtype=np.float32))  # elsewhere the last bit may differ: an estimate
         fill_click_probabilities(np.array([0.5, -1.0]), np.ones((3, 2)), np.zeros(3))
         slate, page = empty_slate(3), empty_page(3)
         slate.size[0], slate.items[:2], page.weight[1] = 2, (4, 1), 0.5

@@ -30,7 +30,7 @@ from toplist.worlds import b_lb
 CHECKED, STEPS = 64, 2000  # runs and steps that are compared
 WARM, MEASURED, HORIZON = 1000, 2000, 1_000_000  # steps before a measurement, in it, and those that policies expect
 PER_THREAD = 64  # runs of a thread of the CPU
-RUNS = 65_536  # of a measurement on the GPU
+RUNS = 65_536  # of a measurement on the GPU; twice as many with many items or topics
 LARGE = [  # policy, items, positions, topics
     ("cascade-kl-ucb", 1000, 10, 6),
     ("cascade-ucb1", 1000, 10, 6),
@@ -108,10 +108,10 @@ def check_all(names: list[str]) -> list[Row]:
     return rows
 
 
-def measured(policy: str, world: Any = None, **about: Any) -> Row:
+def measured(policy: str, world: Any = None, runs: int = RUNS, **about: Any) -> Row:
     """Steps per second of a policy on one core, on all, and on a GPU."""
     one, every = cpu_rate(policy, 1, world), cpu_rate(policy, checked_threads(None), world)
-    gpu = gpu_rate(policy, RUNS if "windowed" not in policy else RUNS // 4, world)  # a window takes much memory
+    gpu = gpu_rate(policy, runs if "windowed" not in policy else runs // 4, world)  # a window takes much memory
     print(f"{policy} {about}: steps/s {one:.3g} on one core, {every:.3g} on all, {gpu:.3g} on the GPU "
           f"({gpu / every:.1f} times)", flush=True)  # fmt: skip
     return {"policy": policy, **about, "one_core": one, "all_cores": every, "gpu": gpu}
@@ -126,7 +126,14 @@ def measure_large(_: list[str]) -> list[Row]:
     """The speed on the problem B_LB, and with many items or topics."""
     rows = [measured(policy, b_lb()[0], problem="B_LB") for policy in ("cascade-kl-ucb", "cascade-ucb1")]
     return rows + [
-        measured(policy, world_for(policy, items, positions, topics), items=items, positions=positions, topics=topics)
+        measured(
+            policy,
+            world_for(policy, items, positions, topics),
+            2 * RUNS,
+            items=items,
+            positions=positions,
+            topics=topics,
+        )
         for policy, items, positions, topics in LARGE
     ]
 

@@ -19,8 +19,7 @@ from toplist.engine.starts import NeverSeenFirst, OneSample
 from toplist.parts.detectors import CUSUM
 from toplist.parts.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick
 from toplist.parts.index import KLUCB
-from toplist.parts.index.kl_solver import exploration_budget, kl_bend, kl_slope, kl_upper
-from toplist.parts.index.klucb import ROUNDING
+from toplist.parts.index.kl_solver import ROUNDING, exploration_budget, kl_bend, kl_slope, kl_upper
 from toplist.parts.index.select import select
 from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
 from toplist.parts.memory import Counts, Discounted, Everything, Resetting, Window

@@ -9,9 +9,9 @@ from toplist.core.compiling import compiled
 from toplist.core.problem import Problem
 from toplist.core.slate import NONE, Request
 from toplist.parts.index import KLUCB
+from toplist.parts.index.kl_level import level_of, may_reach_level
 from toplist.parts.index.kl_solver import kl_upper
-from toplist.parts.index.klucb import FEW_ON_GPU
-from toplist.parts.index.klucb_on_gpu import KLUCBOnGPU, level_of, may_reach
+from toplist.parts.index.klucb_on_gpu import KLUCBOnGPU
 from toplist.parts.memory.counts import Counts
 
 ITEMS = 40
@@ -75,11 +75,12 @@ def test_no_item_that_reaches_a_level_is_missed_and_most_others_are_told() -> No
         belief = random_counts(random, int(10 ** random.uniform(0.5, 6.0)))
         budget = float(random.uniform(1.0, 30.0))
         for item in range(ITEMS):
-            index = kl_upper(belief.examined[item], belief.clicked[item], budget)
-            assert may_reach(belief, item, level_of(index, budget))
+            counts = belief.examined[item], belief.clicked[item]
+            index = kl_upper(*counts, budget)
+            assert may_reach_level(*counts, level_of(index, budget, 1.0))
             if 0.0 < index < 0.9:
                 below += 1
-                told += not may_reach(belief, item, level_of(index + 0.02 * (1.0 - index), budget))
+                told += not may_reach_level(*counts, level_of(index + 0.001 * (1.0 - index), budget, 1.0))
     assert told > 0.9 * below > 0
 
 
@@ -91,8 +92,3 @@ def test_a_list_that_stays_takes_as_many_solves_as_it_has_items() -> None:
         before = int(cache.solves[0])
         assert choose(form, belief, cache, request_for(np.arange(ITEMS), key))[0] == [39, 38, 37, 36, 35]
     assert cache.solves[0] - before == 5
-
-
-def test_many_items_keep_their_bounds() -> None:
-    index = KLUCB().prepare(Problem(FEW_ON_GPU + 1, 5))
-    assert index.on_gpu(Problem(FEW_ON_GPU + 1, 5)) is index

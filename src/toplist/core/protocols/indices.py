@@ -88,6 +88,96 @@ class HotTangent(Protocol):
 
 
 @protocol
+class HotLevel(Protocol):
+    """Optional for an index over counts: which items can reach a level, for its form on a GPU (hot)."""
+
+    def allowance(self, belief: Any) -> float:
+        """The exploration budget of the next list.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Counts.
+
+        Returns
+        -------
+        float
+            The budget, in the units of the counts.
+        """
+        ...
+
+    def solved(self, examined: float, clicked: float, budget: float) -> float:
+        """The index of an item at a budget, as `HotTangent.tangent` gives it.
+
+        Parameters
+        ----------
+        examined : float
+            Sum of weights of the item.
+        clicked : float
+            Sum of weights times values.
+        budget : float
+            Exploration budget.
+
+        Returns
+        -------
+        float
+            The index, bit for bit that of `top`.
+        """
+        ...
+
+    def estimated(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
+        """An estimate of the index, which costs less where that can be.
+
+        Parameters
+        ----------
+        examined, clicked, budget : float
+            As for `solved`.
+
+        Returns
+        -------
+        tuple of float
+            The estimate, and a bound of its error; 0 for the index itself.
+        """
+        ...
+
+    def level_for(self, belief: Any, budget: float, least: float) -> Any:
+        """What `may_reach` needs to know about a level.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Counts.
+        budget : float
+            Exploration budget.
+        least : float
+            The level.
+
+        Returns
+        -------
+        tuple of float
+            The level.
+        """
+        ...
+
+    def may_reach(self, examined: float, clicked: float, level: Any) -> bool:
+        """Whether the index of an item can reach a level.
+
+        Parameters
+        ----------
+        examined, clicked : float
+            As for `solved`.
+        level : tuple of float
+            From `level_for`.
+
+        Returns
+        -------
+        bool
+            False only if it is below.
+        """
+        ...
+
+
+@protocol
 class HotShortlist(Protocol):
     """Scratch space of an index over counts that finds the best of very many items (hot)."""
 

@@ -20,6 +20,7 @@ from toplist.support.files import import_optional
 
 BLOCK = 32  # threads: the runs of a block end together, and small blocks spread over all multiprocessors
 REGISTERS = 128  # per thread, at most: more would leave room for fewer threads
+FEWER, LARGE = 64, 1 << 14  # registers where more runs than threads fit wait for memory, as those of so many bytes do
 REPEATED = 1 << 22  # bytes of copies that the host makes; the device doubles them
 SPARE = 0.9  # of the free memory is used
 
@@ -87,7 +88,10 @@ class CudaDevice:
 
     def prepare(self, layout: BatchLayout, batch: Batch) -> Any:
         """The kernel for a batch, and a stream of its own."""
-        return kernel_for(self._cuda, layout, (*batch.shared, *batch[1:], 0, 0)), self._cuda.stream()
+        threads = self._cuda.get_current_device().MULTIPROCESSOR_COUNT * (65_536 // REGISTERS)
+        waits = len(batch.played) > threads and layout.run_bytes() > LARGE
+        arguments, registers = (*batch.shared, *batch[1:], 0, 0), FEWER if waits else REGISTERS
+        return kernel_for(self._cuda, layout, arguments, registers), self._cuda.stream()
 
     def launch(self, prepared: Any, batch: Batch, sampled_positions: int, until: int) -> Any:
         """Begin to play the runs of a batch until a step; returns an event at its end."""
@@ -99,17 +103,17 @@ class CudaDevice:
         return done
 
 
-def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...]) -> Any:
+def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], registers: int) -> Any:
     """The kernel for arguments of these types."""
     typeof = import_optional("numba.cuda.typing.typeof", "gpu").typeof
     signature = tuple(typeof(argument) for argument in arguments)
-    known = layout.key, str(signature), REGISTERS
+    known = layout.key, str(signature), registers
     with _one_thread:
         if known not in _kernels:
             # The linker's own optimisation would fuse products with sums.
-            kernel = cuda.jit(kernel_source(cuda, layout), max_registers=REGISTERS, lto=False)
+            kernel = cuda.jit(kernel_source(cuda, layout), max_registers=registers, lto=False)
             capability = cuda.get_current_device().compute_capability
-            code = fingerprint(CudaArrays, kernel_code), layout.key, capability, REGISTERS, version("numba-cuda")
+            code = fingerprint(CudaArrays, kernel_code), layout.key, capability, registers, version("numba-cuda")
             kernel._cache = KernelCache(play_one_run, hashlib.sha256(repr(code).encode()).hexdigest())
             with kernel_code():
                 kernel.compile(signature)

@@ -18,20 +18,30 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from toplist.core.beliefs import MANY
 from toplist.core.compiling import helper
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.gaps import leave_out
-from toplist.parts.index.kl_solver import fill_kl_upper_in_bulk, kl_bend, kl_budget, kl_slope, kl_tangent, kl_upper
+from toplist.parts.index.kl_level import Level, level_of, may_reach_level
+from toplist.parts.index.kl_solver import (
+    ROUNDING,
+    fill_kl_upper_in_bulk,
+    kl_bend,
+    kl_budget,
+    kl_estimate,
+    kl_slope,
+    kl_tangent,
+    kl_upper,
+)
 from toplist.parts.index.klucb_on_gpu import KLUCBOnGPU
+from toplist.parts.index.last_list import FEW_ON_GPU, ByLastList
 from toplist.parts.index.select import FEW, gather, is_contiguous, keep_largest, least_of_maxima, select
 from toplist.parts.index.shortlist import NoShortlist, Shortlist, empty_shortlist
 from toplist.parts.index.sort import insert_pairs, ranked_value, sort_pairs
 from toplist.parts.memory.counts import Counts
 
-ROUNDING = 1e-12  # margin of the bounds; the solver is accurate to a fiftieth of it
 BELOW_ALL = -2.0  # no index is below 0, and no bound below -1
-FEW_ON_GPU = 64  # items; with 1,000, the bounds are quicker on a GPU too
 SHARED = 256  # cached solves for items with equal counts, at most; a power of 2
 
 
@@ -127,9 +137,31 @@ class KLUCB(NamedTuple):
         fill_kl_upper_in_bulk(belief, request.candidates, kl_budget(belief, self.loglog), upper)
         return upper
 
-    def on_gpu(self, problem: Problem) -> KLUCB | KLUCBOnGPU:
-        """A form that chooses the same items and is quicker on a GPU, if there are few items; else the index itself."""
-        return KLUCBOnGPU(self.loglog) if problem.items <= FEW_ON_GPU else self
+    def on_gpu(self, problem: Problem) -> KLUCB | KLUCBOnGPU | ByLastList:
+        """A form that chooses the same items and is quicker on a GPU, unless there are very many items."""
+        if problem.items <= FEW_ON_GPU:
+            return KLUCBOnGPU(self.loglog)
+        return ByLastList(self) if problem.items < MANY else self
+
+    def allowance(self, belief: Counts) -> float:
+        """The budget of the next list."""
+        return kl_budget(belief, self.loglog)
+
+    def solved(self, examined: float, clicked: float, budget: float) -> float:
+        """The index."""
+        return kl_upper(examined, clicked, budget)
+
+    def estimated(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
+        """A series where there are enough observations."""
+        return kl_estimate(examined, clicked, budget)
+
+    def level_for(self, belief: Counts, budget: float, least: float) -> Level:
+        """The level, and the budget in whole observations."""
+        return level_of(least, budget, belief.unit[0])
+
+    def may_reach(self, examined: float, clicked: float, level: Level) -> bool:
+        """By the divergence of the mean from the level."""
+        return may_reach_level(examined, clicked, level)
 
     def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
         """The index, and its slope."""

@@ -43,8 +43,8 @@ class Layout(NamedTuple):
     matrix: Floats  # (d * d), row after row, and its diagonal: where features are sparse
     diagonal: Floats
     left: Floats  # per feature, the share not covered
-    chunk: Floats  # (d, BLOCK)
-    sums: Floats  # (2, BLOCK)
+    chunk: Floats  # (d, CHUNK), or fewer columns if there are fewer items
+    sums: Floats  # (2, CHUNK), likewise
     nothing: Floats  # per feature 0, the coverage of an empty list
     width: Floats  # per item x' M^-1 x of the belief ...
     width_of: Ints  # ... at this edition, refresh and update
@@ -93,8 +93,8 @@ def empty_layout(problem: Problem) -> Layout:
         matrix=np.zeros(d * d),
         diagonal=np.zeros(d),
         left=np.zeros(d),
-        chunk=np.zeros((d, CHUNK)),
-        sums=np.zeros((2, CHUNK)),
+        chunk=np.zeros((d, min(CHUNK, items))),
+        sums=np.zeros((2, min(CHUNK, items))),
         nothing=np.zeros(d),
         width=np.zeros(items),
         width_of=np.full(3, -1),

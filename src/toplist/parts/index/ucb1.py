@@ -7,10 +7,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from toplist.core.beliefs import MANY
 from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.gaps import leave_out
+from toplist.parts.index.last_list import FEW_ON_GPU, ByLastList
 from toplist.parts.index.select import gather, is_contiguous, select
 from toplist.parts.index.shortlist import NoShortlist, Shortlist, empty_shortlist
 from toplist.parts.memory.counts import Counts
@@ -155,6 +157,30 @@ class UCB1(NamedTuple):
     def top(self, belief: Counts, cache: FormulaScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score the items that can be among the best, and take the best."""
         best_by_formula(self, belief, ucb1_budget(belief, self.scale), cache, request, chosen, scores)
+
+    def on_gpu(self, problem: Problem) -> UCB1 | ByLastList:
+        """A form that chooses the same items and is quicker on a GPU, if there are many items and not very many."""
+        return ByLastList(self) if FEW_ON_GPU < problem.items < MANY else self
+
+    def allowance(self, belief: Counts) -> float:
+        """T times the term under the root."""
+        return ucb1_budget(belief, self.scale)
+
+    def solved(self, examined: float, clicked: float, budget: float) -> float:
+        """The index."""
+        return formula_value(examined, clicked, budget)
+
+    def estimated(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
+        """The index itself."""
+        return formula_value(examined, clicked, budget), 0.0
+
+    def level_for(self, belief: Counts, budget: float, least: float) -> tuple[float, float]:
+        """The budget and the level."""
+        return budget, least
+
+    def may_reach(self, examined: float, clicked: float, level: tuple[float, float]) -> bool:
+        """Whether the index is at least the level."""
+        return formula_value(examined, clicked, level[0]) >= level[1]
 
 
 class Greedy(NamedTuple):
