@@ -46,8 +46,8 @@ def packing(monkeypatch: pytest.MonkeyPatch) -> Packing:
 
 async def written(service: Service) -> SnapshotRow | None:
     """The snapshot of the first learner, once all that is being compressed is written."""
-    large = state_of(service).learners._large
-    while large._task is not None:
+    large = state_of(service).learners.large_snapshots
+    while not large.is_idle:
         await asyncio.sleep(0.001)
     await service.transactions.settle()
     ranking = ranking_of(service)
@@ -134,7 +134,7 @@ def test_a_snapshot_that_is_no_longer_true_is_not_written(what: str, packing: Pa
                 await service.rankings.delete("front")
             before = service.transactions.commits.last_seq
             packing.gate.set()
-            while loaded.learners._large._task is not None:
+            while not loaded.learners.large_snapshots.is_idle:
                 await asyncio.sleep(0.001)
             assert not service.transactions.commits.pending
             assert service.transactions.commits.last_seq == before

@@ -19,9 +19,14 @@ class LargeSnapshots:
         self._work, self._write = work, write
         self._task: asyncio.Task[None] | None = None
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether no snapshot is being compressed."""
+        return self._task is None
+
     def has_room(self, size: int) -> bool:
         """Whether no other snapshot is being compressed, and there is memory for one of so many bytes now."""
-        return self._task is None and self._work.has_room(TIMES_SNAPSHOT * size)
+        return self.is_idle and self._work.has_room(TIMES_SNAPSHOT * size)
 
     def keep(self, row: SnapshotRow, size: int, pack: Callable[[], bytes], is_wanted: Callable[[], bool]) -> None:
         """Compress in another thread and write the row with that body, if it is still wanted then."""

@@ -113,7 +113,7 @@ class Learners:
         self, store: Store, commits: GroupCommit, most_bytes: int, work: WorkMemory, quarantine: QuarantinedLearners
     ) -> None:
         self._store, self._commits, self._work, self._quarantine = store, commits, work, quarantine
-        self._large = LargeSnapshots(work, self._write_soon)
+        self.large_snapshots = LargeSnapshots(work, self._write_soon)
         self.most_bytes = most_bytes
         self._loaded: dict[tuple[int, str | None], LoadedLearner] = {}  # the most recently used is last
         self._by_id: dict[int, LoadedLearner] = {}
@@ -372,7 +372,7 @@ class Learners:
         """
         if learner.room < LARGE:
             return [learner.snapshot()]
-        if self._large.has_room(learner.room):
+        if self.large_snapshots.has_room(learner.room):
             row, ranking = learner.empty_snapshot(), learner.ranking
             pack = learner.ranker.to_bytes if is_leaving else learner.ranker.state().packed
 
@@ -381,7 +381,7 @@ class Learners:
                     return False
                 return ranking.settings.policy_seq == row.policy_seq
 
-            self._large.keep(row, learner.room, pack, is_wanted)
+            self.large_snapshots.keep(row, learner.room, pack, is_wanted)
         return []
 
     def measure(self, learner: LoadedLearner) -> None:
