@@ -34,6 +34,7 @@ class Site:
         self.ranker = OpenRanker(self.names, positions, policy, seed=seed, **options)
         self.key = branch(branch(branch(seed, 0), 0), CHOICES)
         self.made = self.added = 0
+        self.estimates: dict[str, dict[str, Any]] = {}  # of all items, until they or the belief change
 
     def some(self, most: int) -> list[str]:
         count = min(int(self.rng.integers(0, most + 1)), len(self.names))
@@ -42,15 +43,19 @@ class Site:
     def expected(self, asked: set[str], pins: dict[int, str], wanted: int) -> list[str]:
         key, limit = branch(self.key, self.made), self.ranker.options.new_per_list
         names = (asked - self.hidden) | set(pins.values())
-        estimates = {row["item"]: row for row in self.ranker.estimates()}
+        if not self.estimates:
+            self.estimates = {row["item"]: row for row in self.ranker.estimates()}
+        estimates = self.estimates
         if limit is not None:
             new = {name for name in names if estimates[name]["examined"] == 0.0}
             fixed = new & set(pins.values())
             allowed = max(0, max(limit, wanted - (len(names) - len(new))) - len(fixed))
             lots = branch(key, NEWCOMERS)
             names -= set(sorted(new - fixed, key=lambda name: branch(lots, label(name)))[allowed:])
-        best = sorted(names, key=lambda name: (-estimates[name]["index"], self.place_in_tie(key, name)))
         size = min(wanted, len(names))
+        least = sorted((estimates[name]["index"] for name in names), reverse=True)[: size + len(pins)][-1:]
+        near = [name for name in names if [estimates[name]["index"]] >= least]  # ties of the others do not matter
+        best = sorted(near, key=lambda name: (-estimates[name]["index"], self.place_in_tie(key, name)))
         places, last = {}, size - 1
         for position in sorted(pins, reverse=True):
             places[min(position - 1, last)] = pins[position]
@@ -96,6 +101,7 @@ class Site:
             again = sorted(self.hidden)[:2]
             self.ranker.unhide(again)
             self.hidden -= set(again)
+        self.estimates = {}
         lately = self.check()
         excluded = list({*self.some(8), *list(lately)[: int(rng.integers(0, 4))]})
         self.check(exclude=excluded)
@@ -107,6 +113,7 @@ class Site:
         self.check(positions=2, exclude=excluded[:1])
         clicks = [int(place) + 1 for place in np.flatnonzero(rng.random(len(shown)) < 0.3)]
         self.ranker.learn(shown, clicks)
+        self.estimates = {}
 
 
 @pytest.mark.parametrize("options", [{}, {"new_per_list": 2}, {"prior_strength": 1.0}], ids=["plain", "limit", "prior"])
