@@ -31,7 +31,7 @@ class NewGarbage:
 
     Python counts new objects less those that are freed, of whatever age. A service that forgets an old list for every
     new one keeps that count near zero, while hundreds of thousands of new objects gather: the collection that comes at
-    last takes 50 ms. One after so many requests looks at few, and at each of them once.
+    last takes 50 ms. A collection every few requests looks at few objects, and at each of them once.
     """
 
     def __init__(self) -> None:

@@ -20,7 +20,8 @@ from toplist.support.files import import_optional
 
 BLOCK = 32  # threads: the runs of a block end together, and small blocks spread over all multiprocessors
 REGISTERS = 128  # per thread, at most: more would leave room for fewer threads
-FEWER, LARGE = 64, 1 << 14  # registers where more runs than threads fit wait for memory, as those of so many bytes do
+# Registers of a thread if a run takes at least this many bytes: more threads then wait for memory at the same time.
+FEWER, LARGE = 64, 1 << 14
 REPEATED = 1 << 22  # bytes of copies that the host makes; the device doubles them
 SPARE = 0.9  # of the free memory is used
 

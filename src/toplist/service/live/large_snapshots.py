@@ -25,7 +25,7 @@ class LargeSnapshots:
         return self._task is None
 
     def has_room(self, size: int) -> bool:
-        """Whether no other snapshot is being compressed, and there is memory for one of so many bytes now."""
+        """Whether no other snapshot is being compressed, and there is memory for one of `size` bytes now."""
         return self.is_idle and self._work.has_room(TIMES_SNAPSHOT * size)
 
     def keep(self, row: SnapshotRow, size: int, pack: Callable[[], bytes], is_wanted: Callable[[], bool]) -> None:

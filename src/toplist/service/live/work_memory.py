@@ -80,7 +80,7 @@ class WorkMemory:
         self._grant()
 
     def has_room(self, size: int) -> bool:
-        """Whether so many bytes are left now; the first work always finds room."""
+        """Whether `size` bytes are left now; the first work always finds room."""
         return self.taken == 0 or self.taken + size <= self.most_bytes
 
     async def _wait(self, size: int, queue: deque[_Waiting]) -> None:

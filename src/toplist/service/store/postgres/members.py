@@ -133,7 +133,7 @@ def check_undivided(database: Database) -> None:
 def be_seen(database: Database, address: str, is_leaving: bool, grace: float = 0.0) -> ClusterRows:
     """Say that this server lives, and read all servers and parts; in one round trip.
 
-    Servers count that were seen within a lease and `grace` seconds: while the database was away, nobody was seen.
+    A server counts as alive if it was seen within a lease plus `grace` seconds: while the database was away, none was.
     """
     asked = monotonic()
     *_, servers, parts, now = database.run([
