@@ -174,10 +174,15 @@ class LiveState:
 
     # Impressions ------------------------------------------------------------------------------------------------------
 
+    def remembered_impression(self, text: str) -> ImpressionState | None:
+        """The impression with an id in a request, if it is in memory."""
+        id = parse_id(text)
+        return None if id is None else self.impressions.get(id)
+
     async def find_impression(self, text: str) -> ImpressionState:
         """The impression with an id in a request; `NotFound` if there is none."""
         id = parse_id(text)
-        impression = None if id is None else self.impressions.get(id) or await self.load_impression(id)
+        impression = None if id is None else await self.load_impression(id)
         if impression is None:
             raise NotFound(UNKNOWN_IMPRESSION)
         return impression
