@@ -115,7 +115,8 @@ class Retention:
                 if ranking.learner_size > LARGE_LEARNER:
                     await written  # else several large snapshots would wait for the disk
         finally:
-            state.forget(forgotten, until)
+            if forgotten:
+                state.forget(forgotten, until)
         if written is not None:
             await written  # and with it all before
         self.next_learner[ranking.id] = counted[-1][0].id if len(counted) == LEARNERS_AT_ONCE else 0
