@@ -14,7 +14,7 @@ from toplist.core.compiling import NotCached, cache_folder
 from toplist.ranker.learner import MACHINE_CODE, sample_all_compiled
 from toplist.service.errors import StoreUnavailable
 from toplist.service.live.compile_apart import CompilerProcess
-from toplist.service.log import training
+from toplist.service.log import policy_code, training
 from toplist.service.log.events import RankingEvent
 from toplist.service.log.replay import new_ranker
 from toplist.service.log.settings import ItemState, ItemStates, LearnerSettings
@@ -128,3 +128,19 @@ def test_priors_of_many_items_wait_for_no_compiler() -> None:
     ranker = new_ranker(SETTINGS, "new", items)
     assert set(loop.overloads) == compiled
     assert ranker.estimates()[7]["mean"] == pytest.approx(0.1)
+
+
+def test_the_code_of_a_policy_is_found_out_where_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    fingerprints: list[str] = []
+
+    def fingerprint(*_: Any, **__: Any) -> str:
+        fingerprints.append("here")
+        return "f"
+
+    monkeypatch.setattr(policy_code, "fingerprint", fingerprint)
+    policy_code.policy_code.cache_clear()
+    training.compile_policy(SETTINGS)
+    assert fingerprints == ["here"]
+    SETTINGS.in_force_from(9)  # on the event loop, which a fingerprint would hold for 17 ms
+    assert fingerprints == ["here"]
+    policy_code.policy_code.cache_clear()

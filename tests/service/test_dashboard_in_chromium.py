@@ -252,6 +252,16 @@ def test_topics_and_segments(opened: Running, page: Page) -> None:
     assert watched.errors == []
 
 
+def test_an_address_that_is_not_percent_encoded_leads_to_the_overview(opened: Running, page: Page) -> None:
+    watched = Watched(page)
+    page.goto(f"{opened.server.url}/#%")
+    is_live(page)
+    page.goto(f"{opened.server.url}/#shop/%?segment=%")
+    is_live(page)
+    assert page.title() == "shop, toplist"
+    assert watched.errors == []
+
+
 def test_hostile_names_are_text(opened: Running, page: Page) -> None:
     see(opened, page, "order")
     eventually(lambda: page.locator("#items th").all_inner_texts(), lambda names: HOSTILE in names, page)

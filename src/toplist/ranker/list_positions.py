@@ -31,12 +31,12 @@ class ListPositions:
 
     def find(self, given: Any, what: str, n: int | str = "") -> int:
         """The position that an entry names; `what` and `n`, its index, are for errors, and joined only then."""
-        if isinstance(given, Mapping):
-            return self._find_entry(given, f"{what}{n}")
-        if isinstance(given, str):
-            return self.find_item(given, what, n)
         if type(given) is int and 1 <= given <= len(self._items) <= FEW and given not in self._items:
             return given  # the most frequent case, and so the quickest
+        if isinstance(given, str):
+            return self.find_item(given, what, n)
+        if isinstance(given, Mapping):
+            return self._find_entry(given, f"{what}{n}")
         number = _integer(given)
         at = None if number is None else self.by_item.get(number)
         if number is not None and 1 <= number <= len(self._items):

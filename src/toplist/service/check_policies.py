@@ -22,7 +22,7 @@ from toplist.core.problem import InvalidInput
 from toplist.policies.by_name import make
 from toplist.policies.own import OwnPolicy, OwnSources, load_own_policies
 from toplist.service.policy_settings import PolicySettings
-from toplist.service.process_apart import end_with_parent, give_way
+from toplist.service.process_apart import command_apart, end_with_parent
 
 NICENESS = 5
 NOTE = ".checked"  # ending of the notes
@@ -50,7 +50,7 @@ def load_checked_policies(settings: PolicySettings, log: Callable[..., None]) ->
 
 
 def _check_apart(sources: OwnSources, seconds: float) -> None:
-    command = [sys.executable, "-m", "toplist.service.check_policies", str(os.getpid()), json.dumps(sources)]
+    command = command_apart("toplist.service.check_policies", NICENESS, str(os.getpid()), json.dumps(sources))
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired as late:
@@ -113,7 +113,6 @@ def check_own_policy(own: OwnPolicy) -> None:
 def main() -> int:
     """Check the policies of the sources in the second argument; the output names the one being checked."""
     end_with_parent(int(sys.argv[1]))
-    give_way(NICENESS)
     modules, installed = json.loads(sys.argv[2])
     try:
         for own in load_own_policies(OwnSources(tuple(modules), installed)):
@@ -123,7 +122,3 @@ def main() -> int:
         print(problem, file=sys.stderr)
         return INVALID
     return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

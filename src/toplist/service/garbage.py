@@ -9,7 +9,7 @@ from contextlib import contextmanager
 # See gc.set_threshold. All wait for a collection: one of a thousand new objects takes half a millisecond, and so few
 # make each of the next generation short as well. Those of all objects are as rare as millions of requests make them.
 THRESHOLD = (1000, 5, 40_000)
-EVERY = 128  # requests between two collections; a few thousand new objects
+EVERY = 512  # requests between two collections; thousands of new objects, besides those of requests in flight
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from running import (
     rebuilt,
     run,
     shown,
+    state_of,
     told,
 )
 
@@ -32,7 +33,9 @@ from toplist.cli import Exit, main
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.http.history import Histories
 from toplist.service.live import compiler, retention
+from toplist.service.live.state import LiveState
 from toplist.service.log import export, training, verify
+from toplist.service.log.impression_id import id_text
 from toplist.service.store.migrations import SCRIPTS, migrate
 from toplist.service.store.queries import TableReader
 from toplist.service.store.sqlite import SQLiteStore, connect
@@ -422,6 +425,37 @@ def test_forgetting_lets_others_have_their_turn(tmp_path: Path, monkeypatch: pyt
             for _ in range(2):
                 assert await service.retention.forget_old() == 0
             assert sizes[3:] == [10, 10, 6]  # it goes on where it ended
+
+    run(play())
+
+
+def test_impressions_in_memory_are_looked_at_once_for_several_learners_that_forget(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    looks: list[set[int]] = []
+    forget = LiveState.forget
+
+    def noted(state: LiveState, learners: set[int], seq: int) -> None:
+        looks.append(learners)
+        forget(state, learners, seq)
+
+    monkeypatch.setattr(LiveState, "forget", noted)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db", clock) as service:
+            await front(service, retention=1000.0)
+            old = [await shown(service, segment=segment) for segment in "abc"]
+            for reply in old:
+                await told(service, reply, 1, final=True)
+            waiting = await shown(service, segment="a")
+            clock.pass_(2000)
+            await shown(service, segment="a")
+            assert await service.retention.forget_old() == 3
+            assert [len(learners) for learners in looks] == [3]
+            kept = {id_text(id) for id in state_of(service).impressions}
+            assert waiting.impression in kept
+            assert not kept & {reply.impression for reply in old}
 
     run(play())
 

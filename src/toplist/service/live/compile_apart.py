@@ -18,7 +18,7 @@ from toplist.service.errors import StoreUnavailable
 from toplist.service.log import training
 from toplist.service.log.events import decode_ranking, encode
 from toplist.service.log.settings import LearnerSettings
-from toplist.service.process_apart import give_way
+from toplist.service.process_apart import command_apart
 
 NICENESS = 5  # requests come first
 
@@ -64,7 +64,7 @@ class CompilerProcess:
         """Let another process compile the policy of a ranking's event, and wait for it."""
         if self._ended:
             return
-        command = [sys.executable, "-m", "toplist.service.live.compile_apart", json.dumps(loaded_sources())]
+        command = command_apart("toplist.service.live.compile_apart", NICENESS, json.dumps(loaded_sources()))
         with suppress(OSError):  # no memory for another process
             # Its own session: Ctrl-C in a terminal is for the service, which ends it.
             process = subprocess.Popen(
@@ -82,12 +82,7 @@ class CompilerProcess:
 
 def main() -> None:
     """Compile the policy of the settings that stand on stdin; whatever is wrong with them is found again by others."""
-    give_way(NICENESS)
     modules, installed = json.loads(sys.argv[1])
     load_own_policies(OwnSources(tuple(modules), installed))
     event = decode_ranking(sys.stdin.buffer.read())
     training.compile_policy(LearnerSettings.of(event, event.policy_seq))
-
-
-if __name__ == "__main__":
-    main()

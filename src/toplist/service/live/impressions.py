@@ -171,7 +171,7 @@ class Impressions:
         """Load an impression with all that a report of it may need."""
         while True:
             state = self._transactions.ready_state or await self._transactions.state()
-            one = await state.find_impression(impression)
+            one = state.remembered_impression(impression) or await state.find_impression(impression)
             lists: ListEvents = {}
             closes = one.is_open and (final or one.due <= until)
             if closes and (behind := state.learners.far_behind(one.learner)) is not None:
@@ -346,7 +346,8 @@ def learn_rows(
     ]
     if learner is not None:
         learner.count_event(one.last_seq)
-        rows += state.learners.due_snapshot(learner)
+        if learner.needs_snapshot:
+            rows += state.learners.snapshot_rows(learner)
     one.record = None
     if is_measured(state, one):
         rows += uplift_rows(state, one, merged, now)

@@ -356,15 +356,11 @@ class Learners:
         rows: list[Row] = []
         for learner in dropped:
             if learner.is_worth_a_snapshot:
-                rows += self._snapshot_rows(learner, is_leaving=True)
+                rows += self.snapshot_rows(learner, is_leaving=True)
             self._remove(learner)
         return rows
 
-    def due_snapshot(self, learner: LoadedLearner) -> list[Row]:
-        """The row of a learner's snapshot, if it needs one; see `_snapshot_rows`."""
-        return self._snapshot_rows(learner, is_leaving=False) if learner.needs_snapshot else []
-
-    def _snapshot_rows(self, learner: LoadedLearner, is_leaving: bool) -> list[Row]:
+    def snapshot_rows(self, learner: LoadedLearner, is_leaving: bool = False) -> list[Row]:
         """The row of a learner's snapshot.
 
         That of a large one is written later, once it is compressed. While another one is, or memory is short, there is

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from collections.abc import Coroutine
 from typing import Any
 
 import msgspec
@@ -57,7 +58,7 @@ class Lists:
         self._ids, self.unrecorded = ids, unrecorded
         self._weigher, self._pools = ListWeigher(), SegmentPools(transactions)
 
-    async def make(self, name: str, request: ListRequest) -> ListReply:
+    def make(self, name: str, request: ListRequest) -> Coroutine[Any, Any, ListReply]:
         """Make a list to show; the same request id gives the same list.
 
         Where the ranking says so, it is made from memory and not recorded while the store is away or slow.
@@ -65,7 +66,11 @@ class Lists:
         state = self._transactions.standby
         ranking = None if state is None else state.rankings.get(name)
         if ranking is None or not ranking.serves_unrecorded:
-            return await self._make_recorded(name, request, [])
+            return self._make_recorded(name, request, [])
+        return self._make_in_any_case(name, request)
+
+    async def _make_in_any_case(self, name: str, request: ListRequest) -> ListReply:
+        """Make a list, from memory where it cannot be recorded."""
         if self.unrecorded.serves(name):
             return await self.unrecorded.make(name, request)
         made: list[bytes] = []
@@ -265,7 +270,8 @@ class Lists:
             EventRow(seq, now, ranking.id, learner.id, LIST, id, encode(event)),
             ImpressionRow(id, seq, ranking.id, learner.id, initial, due, NO_OUTCOME_JSON),
         )
-        rows += state.learners.due_snapshot(learner)
+        if learner.needs_snapshot:
+            rows += state.learners.snapshot_rows(learner)
         if request.request_id is not None:
             known = RememberedRequest(request_digest(request), id, seq)
             state.remember_request(ranking.id, request.request_id, known)
@@ -326,10 +332,11 @@ def request_digest(request: ListRequest) -> bytes:
 
 def list_reply(made: ImpressionState, event: ListEvent, name: str, request: ListRequest) -> ListReply:
     """A list as it is sent."""
-    known: dict[str, Any] = {}
-    if event.group is not None or event.propensities is not None:
-        known = {field: value for field in IF_KNOWN if (value := getattr(event, field)) is not None}
-    return ListReply(
+    reply = ListReply(
         impression=id_text(made.id), items=event.items, ranking=name, segment=request.segment,
-        deferred=request.deferred, **known,
+        deferred=request.deferred,
     )  # fmt: skip
+    if event.group is None and event.propensities is None:
+        return reply
+    known = {field: value for field in IF_KNOWN if (value := getattr(event, field)) is not None}
+    return msgspec.structs.replace(reply, **known)

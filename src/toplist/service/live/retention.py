@@ -95,22 +95,28 @@ class Retention:
 
         until, counted = await state.store.read(read)
         impressions = 0
+        forgotten: set[int] = set()
         written: Awaitable[None] | None = None
-        for row, count in counted:
-            try:
-                if not count or await state.learners.load(ranking, row.segment) is None:
+        try:
+            for row, count in counted:
+                try:
+                    if not count or await state.learners.load(ranking, row.segment) is None:
+                        continue
+                except Conflict:  # it cannot be loaded, so no snapshot can stand for its events: they are kept
                     continue
-            except Conflict:  # it cannot be loaded, so no snapshot can stand for its events: they are kept
-                continue
-            may_forget = _may_forget(state, ranking) and ranking.spec.retention == retention
-            if not may_forget or not self._transactions.is_current(state):
-                return None
-            with self._transactions.change():  # at once: loading the next learner may evict this one
-                rows = forget_rows(state, ranking, row, count, until, now)
-            written = self._transactions.commit(rows)
-            impressions += count
-            if ranking.learner_size > LARGE_LEARNER:
-                await written  # else several large snapshots would wait for the disk
+                may_forget = _may_forget(state, ranking) and ranking.spec.retention == retention
+                if not may_forget or not self._transactions.is_current(state):
+                    return None
+                with self._transactions.change():  # at once: loading the next learner may evict this one
+                    rows = forget_rows(state, ranking, row, count, until, now)
+                forgotten.add(row.id)
+                written = self._transactions.commit(rows)
+                impressions += count
+                if ranking.learner_size > LARGE_LEARNER:
+                    await written  # else several large snapshots would wait for the disk
+        finally:
+            if forgotten:
+                state.forget(forgotten, until)
         if written is not None:
             await written  # and with it all before
         self.next_learner[ranking.id] = counted[-1][0].id if len(counted) == LEARNERS_AT_ONCE else 0
@@ -221,7 +227,7 @@ def _may_forget(state: LiveState, ranking: LiveRanking) -> bool:
 
 
 def forget_rows(state: LiveState, ranking: LiveRanking, row: LearnerRow, count: int, until: int, now: int) -> list[Row]:
-    """Forget the impressions of a learner in memory that were closed by events up to `until`, `count` of them."""
+    """The rows by which a learner in memory forgets impressions closed by events up to `until`, `count` of them."""
     learner = state.learners.get(ranking, row.segment)
     assert learner is not None
     seq = state.next_seq()
@@ -231,5 +237,4 @@ def forget_rows(state: LiveState, ranking: LiveRanking, row: LearnerRow, count: 
         EventRow(seq, now, ranking.id, row.id, FORGOTTEN, None, encode(ForgottenEvent(until, count))),
     ]
     learner.seq = seq  # keeps it in memory until all of this is committed
-    state.forget(row.id, until)
     return rows + state.learners.evict()

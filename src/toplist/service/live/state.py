@@ -174,10 +174,15 @@ class LiveState:
 
     # Impressions ------------------------------------------------------------------------------------------------------
 
+    def remembered_impression(self, text: str) -> ImpressionState | None:
+        """The impression with an id in a request, if it is in memory."""
+        id = parse_id(text)
+        return None if id is None else self.impressions.get(id)
+
     async def find_impression(self, text: str) -> ImpressionState:
         """The impression with an id in a request; `NotFound` if there is none."""
         id = parse_id(text)
-        impression = None if id is None else self.impressions.get(id) or await self.load_impression(id)
+        impression = None if id is None else await self.load_impression(id)
         if impression is None:
             raise NotFound(UNKNOWN_IMPRESSION)
         return impression
@@ -352,10 +357,14 @@ class LiveState:
         for key in known:
             self.requests.pop(key, None)
 
-    def forget(self, learner: int, seq: int) -> None:
-        """Remove a learner's impressions that were closed by events up to `seq`, as the store does."""
-        for impression in list(self.impressions.values()):
-            if impression.learner == learner and not impression.is_open and impression.last_seq <= seq:
+    def forget(self, learners: set[int], seq: int) -> None:
+        """Remove impressions of some learners that were closed by events up to `seq`, as the store does.
+
+        This looks at all impressions in memory, once for all of these learners.
+        """
+        theirs = [impression for impression in self.impressions.values() if impression.learner in learners]
+        for impression in theirs:
+            if not impression.is_open and impression.last_seq <= seq:
                 self._remove_impression(impression)
 
 

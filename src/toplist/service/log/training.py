@@ -8,6 +8,7 @@ import numpy as np
 
 from toplist.core.problem import InvalidInput
 from toplist.service.errors import Refused, StoreUnavailable
+from toplist.service.log.policy_code import policy_code
 from toplist.service.log.replay import events_since, new_ranker, replay_from_log, replay_from_snapshot
 from toplist.service.log.settings import ItemState, ItemStates, LearnerSettings, settings_problem
 from toplist.service.store.protocol import EventRow, LearnerRow, LogReader, SnapshotRow
@@ -24,7 +25,8 @@ def compile_policy(settings: LearnerSettings) -> None:
         raise problem
     spec = settings.spec
     try:
-        settings.learner_size(0)  # found out here once, not on the event loop
+        settings.learner_size(0)  # found out here once, not on the event loop, as is the next
+        policy_code(settings.policy)
         ranker = new_ranker(settings, None, _example_items(settings))
         person = [0.0] * spec.person if spec.person else None
         ranker.learn(ranker.rank(person=person), clicks=[1])

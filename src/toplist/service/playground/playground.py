@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -17,7 +16,9 @@ from toplist.service.errors import NotFound, TooManyReads
 from toplist.service.playground.plan import SimulationPlan, python_of
 from toplist.service.playground.simulate_apart import OUT_OF_MEMORY
 from toplist.service.playground_settings import PlaygroundSettings
+from toplist.service.process_apart import command_apart
 
+NICENESS = 10  # of its processes
 LONGEST_LINE = 1 << 20  # bytes
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 OFF = "The playground is off on this server; turn it on with the setting playground.enabled."
@@ -61,7 +62,7 @@ class QueuedSimulation:
         begun = monotonic()
         try:
             process = self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", "toplist.service.playground.simulate_apart", str(os.getpid()),
+                *command_apart("toplist.service.playground.simulate_apart", NICENESS, str(os.getpid())),
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
                 limit=LONGEST_LINE, env=os.environ | ONE_THREAD, start_new_session=True,
             )  # fmt: skip

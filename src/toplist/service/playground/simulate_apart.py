@@ -21,9 +21,8 @@ from toplist.engine.statistics import standard_error
 from toplist.logs.fitted import FittedModel
 from toplist.policies.own import OwnSources, load_own_policies
 from toplist.service.playground.plan import MODEL_FILE, SimulationPlan
-from toplist.service.process_apart import end_with_parent, give_way
+from toplist.service.process_apart import end_with_parent
 
-NICENESS = 10
 LOOK_EVERY = 0.05  # seconds
 ADDRESSES = 4 << 30  # bytes of address space beyond the memory: libraries and threads reserve more than they use
 OUT_OF_MEMORY = 77  # exit code
@@ -84,7 +83,6 @@ def play(plan: SimulationPlan, model: str | None) -> None:
 def main() -> None:
     """Play what stands on stdin."""
     end_with_parent(int(sys.argv[1]))
-    give_way(NICENESS)
     given = json.loads(sys.stdin.buffer.read())
     limit_memory(given["megabytes"])
     modules, installed = given["sources"]
@@ -95,7 +93,3 @@ def main() -> None:
         say("refused", detail=str(problem))
     except MemoryError:
         os._exit(OUT_OF_MEMORY)
-
-
-if __name__ == "__main__":
-    main()
