@@ -28,7 +28,7 @@ sys.path.append(str(ROOT / "tests" / "service"))
 from postgres_server import PostgresServer  # the one that tests start
 
 ITEMS, POSITIONS, CONNECTIONS = 1000, 10, 64
-PAIRS, ROUNDS = 1500, 5  # lists with their reports per round
+PAIRS, ROUNDS = 2500, 7  # lists with their reports per round
 ONE = "PostgreSQL, one server of a cluster"
 COLD_SEGMENTS, COLD_LISTS = 60, 10
 SECRET = "the secret of both servers of this measurement"
@@ -98,17 +98,16 @@ def measure(
     """What a request takes."""
     ports = [server.port for server in servers]
     asyncio.run(ask_all(ports, rankings, 200, at_random=at_random))
-    before = sum(server.cpu() for server in servers)
     before_commits = sum(_number(server, "toplist_commits_total") for server in servers)
     before_forwarded = sum(_counted(server, "forwarded") for server in servers)
-    before_database = database_cpu(database) if database else 0.0
     before_log = written(address)[0] if database else 0
-    begun = asyncio.new_event_loop().time()
+    before, before_database = sum(server.cpu() for server in servers), database_cpu(database) if database else 0.0
+    begun = perf_counter()
     asyncio.run(ask_all(ports, rankings, PAIRS, at_random=at_random))
-    seconds = asyncio.new_event_loop().time() - begun
-    after_log = written(address)[0] if database else 0
+    seconds = perf_counter() - begun
     cpu = sum(server.cpu() for server in servers) - before
     cpu_database = (database_cpu(database) if database else 0.0) - before_database
+    after_log = written(address)[0] if database else 0
     requests = 2 * PAIRS
     forwarded = sum(_counted(server, "forwarded") for server in servers) - before_forwarded
     commits = sum(_number(server, "toplist_commits_total") for server in servers) - before_commits
