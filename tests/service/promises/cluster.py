@@ -21,7 +21,7 @@ from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
 from .altered import weaken_database
 from .beliefs import states
 from .broken import Broken
-from .cluster_drama import KINDS, Drama
+from .cluster_drama import KINDS, Drama, Kills
 from .cluster_load import ITEMS, POSITIONS, RANKINGS, Load, play
 from .cluster_servers import PARTITIONS, SERVERS, Cluster
 from .history import History
@@ -73,6 +73,8 @@ def check(
         f"{what} {median(times):.2f} s in the median, {max(times):.2f} s at most"
         for what, times in sorted(played.waits.items())
     )
+    if drama.kills.away:
+        longest += _about_kills(drama.kills, history)
     if back := history.until_all_answer(drama.database_away):
         if max(back) > RECOVERY:
             raise Broken(f"a ranking was not answered within {RECOVERY:.0f} s of the database, but {max(back):.2f} s")
@@ -86,6 +88,19 @@ def check(
         f"on retry; {len(history.calls)} requests as a sequential model would answer; longest gap of a ranking per "
         f"episode: {longest}; partitions and requests of the servers at the end: {counted}; snapshots of {learners} "
         f"learners equal to a rebuild from {log.events} events, numbered without gaps"
+    )
+
+
+def _about_kills(kills: Kills, history: History) -> str:
+    """How much of the longest wait passed while no server was ready, and the longest wait without such times."""
+    waits = [(call.ended - call.begun, kills.nobody(call.begun, call.ended), call) for call in history.calls]
+    seconds, nobody, call = max(waits, key=lambda wait: wait[0])
+    served = max(seconds - nobody for seconds, nobody, _ in waits)
+    back = [until - since for _, since, until in kills.away]
+    return (
+        f"; of the longest wait, {seconds:.2f} s with {kills.within(call.begun, call.ended)} kills, no server was "
+        f"ready for {nobody:.2f} s; less such times, the longest is {served:.2f} s; a server was back or killed again "
+        f"{median(back):.2f} s after a kill in the median, {max(back):.2f} s at most"
     )
 
 
