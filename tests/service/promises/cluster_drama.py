@@ -30,13 +30,7 @@ class Kills:
         return sum(begun <= killed <= ended for _, killed, _ in self.away)
 
     def nobody(self, begun: float, ended: float) -> float:
-        """Seconds between two moments in which no server was ready.
-
-        >>> kills = Kills(2)
-        >>> kills.away = [(0, 1.0, 4.0), (1, 2.0, 3.0), (1, 3.0, 6.0)]
-        >>> kills.nobody(0.0, 10.0), kills.nobody(2.5, 3.5)
-        (2.0, 1.0)
-        """
+        """Seconds between two moments in which no server was ready."""
         moments = sorted({begun, ended, *(at for _, *both in self.away for at in both if begun < at < ended)})
         return sum(
             until - since
