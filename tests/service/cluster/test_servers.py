@@ -60,12 +60,12 @@ def asked(server: Server, method: str, path: str, body: Any = None) -> Any:
     raise AssertionError(answer)
 
 
-@pytest.mark.slow
 def create(server: Server, name: str) -> None:
     asked(server, "POST", "/v1/rankings", {"name": name, "positions": 3, "click_window": 60.0})
     asked(server, "PUT", f"/v1/rankings/{name}/items", {"items": [{"id": item} for item in item_names(8)]})
 
 
+@pytest.mark.slow
 def test_any_server_answers_and_partitions_move(servers: list[Server]) -> None:
     first, second = servers
     wait_for_owners(first, 2)

@@ -24,6 +24,7 @@ from .broken import Broken
 from .cluster_drama import KINDS, Drama, Kills
 from .cluster_load import ITEMS, POSITIONS, RANKINGS, Load, play
 from .cluster_servers import PARTITIONS, SERVERS, Cluster
+from .followers import Follower
 from .history import History
 from .journal import Journal, Log, audit
 from .proxy import TROUBLES
@@ -42,6 +43,8 @@ class Played(NamedTuple):
     unanswered: int  # requests
     waits: dict[str, list[float]]  # the longest of each episode, in seconds
     counted: Counter[str]  # by the servers that ran at the end
+    followed: int  # events that were read by a cursor meanwhile
+    questions: int  # in so many pieces
 
 
 def check(
@@ -85,7 +88,8 @@ def check(
     return (
         f"{episodes} episodes under load ({seen}): {len(journal.lists)} acknowledged impressions and {clicks} clicks, "
         f"none lost; {log.closed} learned, none twice; {played.unanswered} requests without an answer, all resolved "
-        f"on retry; {len(history.calls)} requests as a sequential model would answer; longest gap of a ranking per "
+        f"on retry; {len(history.calls)} requests as a sequential model would answer; {played.followed} events in "
+        f"{played.questions} pieces by a cursor meanwhile, none skipped; longest gap of a ranking per "
         f"episode: {longest}; partitions and requests of the servers at the end: {counted}; snapshots of {learners} "
         f"learners equal to a rebuild from {log.events} events, numbered without gaps"
     )
@@ -120,34 +124,40 @@ async def _all(
             await asyncio.to_thread(create, f"ranking-{number}", ITEMS, POSITIONS, click_window=WINDOW)
         load = Load([server.port for server in cluster.servers], journal, history, seed)
         load.start()
+        follower = Follower(cluster.servers, RANKINGS)
+        follower.start()
         waits = await play(load, drama, episodes, pause, random.Random(seed + 1))
         await load.another_list()
         await load.pause(last)
         await load.stop()
+        await follower.stop()
         await asyncio.to_thread(_wait_until_closed, cluster.address, closed)
         for server in cluster.servers:
             await asyncio.to_thread(server.wait_until_ready)
         counted = await asyncio.to_thread(cluster.counted)
-        await asyncio.to_thread(_export, cluster, export)
+        follower.check(await asyncio.to_thread(_export, cluster, export))
         await asyncio.gather(*(asyncio.to_thread(end_in_order, server) for server in cluster.servers))
-        return Played(sum(caller.unanswered for caller in load.callers), waits, counted)
+        followed = sum(map(len, follower.followed))
+        return Played(sum(caller.unanswered for caller in load.callers), waits, counted, followed, follower.questions)
     finally:
         cluster.kill()
         cluster.disconnect()
 
 
-def _export(cluster: Cluster, export: Path) -> None:
-    """Write all events to a file, as servers that were asked say them."""
-    with export.open("wb") as file:
-        for number in range(RANKINGS):
-            path, until = f"/v1/rankings/ranking-{number}/events", time.monotonic() + PATIENCE
+def _export(cluster: Cluster, export: Path) -> list[bytes]:
+    """Write all events to a file, as servers that were asked say them; those of each ranking."""
+    found = []
+    for number in range(RANKINGS):
+        path, until = f"/v1/rankings/ranking-{number}/events", time.monotonic() + PATIENCE
+        status, events = cluster.servers[number % SERVERS].ask_raw("GET", path)
+        while status == 503 and time.monotonic() < until:  # it moves
+            time.sleep(0.1)
             status, events = cluster.servers[number % SERVERS].ask_raw("GET", path)
-            while status == 503 and time.monotonic() < until:  # it moves
-                time.sleep(0.1)
-                status, events = cluster.servers[number % SERVERS].ask_raw("GET", path)
-            if status != 200:
-                raise Broken(f"GET {path} was answered with {status}: {events[:300].decode(errors='replace')}")
-            file.write(events)
+        if status != 200:
+            raise Broken(f"GET {path} was answered with {status}: {events[:300].decode(errors='replace')}")
+        found.append(events)
+    export.write_bytes(b"".join(found))
+    return found
 
 
 def _wait_until_closed(address: str, patience: float) -> None:

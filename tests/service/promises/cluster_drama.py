@@ -74,7 +74,7 @@ class Drama:
     async def _wait_until_back(self, server: Server, killed: float) -> None:
         """Note from when to when a server is away: until it is ready, or killed again."""
         process = server.running
-        while process.poll() is None and server.running is process and not await asyncio.to_thread(server.is_ready):
+        while server.running is process and not await asyncio.to_thread(server.is_ready):
             await asyncio.sleep(READY_EVERY)
         self.kills.away.append((self._cluster.servers.index(server), killed, asyncio.get_running_loop().time()))
 
