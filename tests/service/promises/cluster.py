@@ -21,13 +21,14 @@ from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
 from .altered import weaken_database
 from .beliefs import states
 from .broken import Broken
-from .cluster_drama import KINDS, Drama, Kills
+from .cluster_drama import KINDS, Drama
 from .cluster_load import ITEMS, POSITIONS, RANKINGS, Load, play
 from .cluster_servers import PARTITIONS, SERVERS, Cluster
 from .followers import Follower
 from .history import History
 from .journal import Journal, Log, audit
 from .proxy import TROUBLES
+from .stalls import Stalls, within
 from .takeovers import PATIENCE, end_in_order
 
 WINDOW = 5.0  # seconds
@@ -45,6 +46,7 @@ class Played(NamedTuple):
     counted: Counter[str]  # by the servers that ran at the end
     followed: int  # events that were read by a cursor meanwhile
     questions: int  # in so many pieces
+    stalls: Stalls
 
 
 def check(
@@ -76,8 +78,7 @@ def check(
         f"{what} {median(times):.2f} s in the median, {max(times):.2f} s at most"
         for what, times in sorted(played.waits.items())
     )
-    if drama.kills.away:
-        longest += _about_kills(drama.kills, history)
+    longest += _about_longest(drama, history, played)
     if back := history.until_all_answer(drama.database_away):
         if max(back) > RECOVERY:
             raise Broken(f"a ranking was not answered within {RECOVERY:.0f} s of the database, but {max(back):.2f} s")
@@ -95,16 +96,22 @@ def check(
     )
 
 
-def _about_kills(kills: Kills, history: History) -> str:
-    """How much of the longest wait passed while no server was ready, and the longest wait without such times."""
-    waits = [(call.ended - call.begun, kills.nobody(call.begun, call.ended), call) for call in history.calls]
-    seconds, nobody, call = max(waits, key=lambda wait: wait[0])
-    served = max(seconds - nobody for seconds, nobody, _ in waits)
-    back = [until - since for _, since, until in kills.away]
+def _about_longest(drama: Drama, history: History, played: Played) -> str:
+    """What the longest wait was for, as far as it is seen from here."""
+    longest = max(history.calls, key=lambda call: call.ended - call.begun)
+    times = longest.begun, longest.ended
+    told = f"; in the longest wait, {longest.ended - longest.begun:.2f} s, the machine kept this process waiting for "
+    told += (
+        f"{within(played.stalls.of_process, *times):.2f} s, and took {within(played.stalls.of_database, *times):.2f} s "
+    )
+    told += "for commits of one row"
+    if not drama.kills.away:
+        return told
+    back = [until - since for _, since, until in drama.kills.away]
     return (
-        f"; of the longest wait, {seconds:.2f} s with {kills.within(call.begun, call.ended)} kills, no server was "
-        f"ready for {nobody:.2f} s; less such times, the longest is {served:.2f} s; a server was back or killed again "
-        f"{median(back):.2f} s after a kill in the median, {max(back):.2f} s at most"
+        f"{told}, {drama.kills.within(*times)} servers were killed, and none was ready for "
+        f"{drama.kills.nobody(*times):.2f} s; a server was back or killed again {median(back):.2f} s after a kill in "
+        f"the median, {max(back):.2f} s at most"
     )
 
 
@@ -126,11 +133,14 @@ async def _all(
         load.start()
         follower = Follower(cluster.servers, RANKINGS)
         follower.start()
+        stalls = Stalls(cluster.address)
+        stalls.start()
         waits = await play(load, drama, episodes, pause, random.Random(seed + 1))
         await load.another_list()
         await load.pause(last)
         await load.stop()
         await follower.stop()
+        await stalls.stop()
         await asyncio.to_thread(_wait_until_closed, cluster.address, closed)
         for server in cluster.servers:
             await asyncio.to_thread(server.wait_until_ready)
@@ -138,7 +148,8 @@ async def _all(
         follower.check(await asyncio.to_thread(_export, cluster, export))
         await asyncio.gather(*(asyncio.to_thread(end_in_order, server) for server in cluster.servers))
         followed = sum(map(len, follower.followed))
-        return Played(sum(caller.unanswered for caller in load.callers), waits, counted, followed, follower.questions)
+        unanswered = sum(caller.unanswered for caller in load.callers)
+        return Played(unanswered, waits, counted, followed, follower.questions, stalls)
     finally:
         cluster.kill()
         cluster.disconnect()
