@@ -13,6 +13,7 @@ import json
 import random
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -28,8 +29,8 @@ sys.path.append(str(ROOT / "tests" / "service"))
 from postgres_server import PostgresServer  # the one that tests start
 
 ITEMS, POSITIONS, CONNECTIONS = 1000, 10, 64
-PAIRS, ROUNDS = 1500, 5  # lists with their reports per round
-ONE = "PostgreSQL, one server of a cluster"
+PAIRS, ROUNDS = 2500, 7  # lists with their reports per round
+ALONE, ONE = "PostgreSQL, one server alone", "PostgreSQL, one server of a cluster"
 COLD_SEGMENTS, COLD_LISTS = 60, 10
 SECRET = "the secret of both servers of this measurement"
 
@@ -98,17 +99,16 @@ def measure(
     """What a request takes."""
     ports = [server.port for server in servers]
     asyncio.run(ask_all(ports, rankings, 200, at_random=at_random))
-    before = sum(server.cpu() for server in servers)
     before_commits = sum(_number(server, "toplist_commits_total") for server in servers)
     before_forwarded = sum(_counted(server, "forwarded") for server in servers)
-    before_database = database_cpu(database) if database else 0.0
     before_log = written(address)[0] if database else 0
-    begun = asyncio.new_event_loop().time()
+    before, before_database = sum(server.cpu() for server in servers), database_cpu(database) if database else 0.0
+    begun = perf_counter()
     asyncio.run(ask_all(ports, rankings, PAIRS, at_random=at_random))
-    seconds = asyncio.new_event_loop().time() - begun
-    after_log = written(address)[0] if database else 0
+    seconds = perf_counter() - begun
     cpu = sum(server.cpu() for server in servers) - before
     cpu_database = (database_cpu(database) if database else 0.0) - before_database
+    after_log = written(address)[0] if database else 0
     requests = 2 * PAIRS
     forwarded = sum(_counted(server, "forwarded") for server in servers) - before_forwarded
     commits = sum(_number(server, "toplist_commits_total") for server in servers) - before_commits
@@ -204,7 +204,6 @@ def main() -> None:
         compare_cold_keys()
         return
     database = PostgresServer()
-    costs: dict[str, list[Cost]] = {}
     with tempfile.TemporaryDirectory() as made, ExitStack() as ending:
         ending.callback(database.remove)
         folder = Path(made)
@@ -234,30 +233,45 @@ def main() -> None:
         two = [of_cluster(f"two-{n}", shared) for n in range(2)]
         wait_until_settled(two[0], len(two))
         rankings = owned_by(two[0], two[1:])
-        for _ in range(ROUNDS):
-            for what, cost in (
-                ("SQLite", measure([file], ["front"], None)),
-                ("PostgreSQL, one server alone", measure([single], ["front"], database, alone)),
-                (ONE, measure([one], ["front"], database, first)),
-                ("PostgreSQL, two servers, asked for their own rankings", measure(two, rankings, database, shared)),
-                (
-                    "PostgreSQL, two servers, asked at random",
-                    measure(two, rankings, database, shared, at_random=True),
-                ),
-                (
-                    "PostgreSQL, two servers, each asked for the other's",
-                    measure(two, rankings[::-1], database, shared),
-                ),
-            ):
-                costs.setdefault(what, []).append(cost)
+        settings: list[tuple[str, Callable[[], Cost]]] = [
+            ("SQLite", lambda: measure([file], ["front"], None)),
+            (ALONE, lambda: measure([single], ["front"], database, alone)),
+            (ONE, lambda: measure([one], ["front"], database, first)),
+            (
+                "PostgreSQL, two servers, asked for their own rankings",
+                lambda: measure(two, rankings, database, shared),
+            ),
+            (
+                "PostgreSQL, two servers, asked at random",
+                lambda: measure(two, rankings, database, shared, at_random=True),
+            ),
+            (
+                "PostgreSQL, two servers, each asked for the other's",
+                lambda: measure(two, rankings[::-1], database, shared),
+            ),
+        ]
+        costs: dict[str, list[Cost]] = {what: [] for what, _ in settings}
+        for n in range(ROUNDS):
+            for what, run in settings[n % len(settings) :] + settings[: n % len(settings)]:  # no one always comes first
+                costs[what].append(run())
     for what, several in costs.items():
         cost = Cost(*(median(values) for values in zip(*several, strict=True)))
-        ratio = median(own.servers / base.servers for own, base in zip(several, costs[ONE], strict=True))
+        ratios = [
+            median(own.servers / base.servers for own, base in zip(several, costs[base_name], strict=True))
+            for base_name in (ONE, ALONE)
+        ]
         print(
-            f"{what}: {cost.servers:.0f} us of CPU per request ({ratio:.2f} of one of a cluster in the same round), "
+            f"{what}: {cost.servers:.0f} us of CPU per request ({ratios[0]:.2f} of one of a cluster in the same round, "
+            f"{ratios[1]:.2f} of one alone), "
             f"{cost.forwarded:.0%} forwarded, {cost.database:.0f} us of PostgreSQL, "
             f"{2 * PAIRS / cost.seconds:.0f} requests per second, "
             f"{cost.wal:.0f} bytes of WAL per request, {cost.together:.0f} requests per transaction"
+        )
+    for what in (ALONE, ONE):
+        rates = [file.seconds / far.seconds for file, far in zip(costs["SQLite"], costs[what], strict=True)]
+        print(
+            f"{what}: {median(rates):.2f} of the requests per second on SQLite in the same round, "
+            f"{min(rates):.2f} at worst"
         )
 
 

@@ -22,6 +22,7 @@ from toplist.service.store.postgres.schema import migrate
 from toplist.service.store.postgres.session import Session
 
 UNPRIVILEGED = ("postgres", "nobody")
+STILL_ENDING = "pre-existing shared memory block"  # of processes whose first one was killed
 SETTINGS = {
     "listen_addresses": "",
     "fsync": "on",
@@ -81,22 +82,34 @@ class PostgresServer:
         return self.folder / "data"
 
     def start(self) -> None:
-        """Start the server and wait until it answers."""
-        settings = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
-        log = (self.folder / "log").open("ab")
-        self.process = subprocess.Popen(
-            [str(self._bin / "postgres"), "-D", str(self.data), "-k", str(self.folder), *settings],
-            stdout=log, stderr=log, cwd=self.folder, start_new_session=True, user=self._user,
-        )  # fmt: skip
-        log.close()
+        """Start the server and wait until it answers.
+
+        After its first process was killed, the others need a moment to notice: until then it refuses to start.
+        """
         ready = [str(self._bin / "pg_isready"), "-h", str(self.folder), "-p", self._port, "-q"]
+        logged = self._launch()
         for _ in range(600):
+            assert self.process is not None
             if self.process.poll() is not None:
-                raise RuntimeError((self.folder / "log").read_text())
+                said = (self.folder / "log").read_text()[logged:]
+                if STILL_ENDING not in said:
+                    raise RuntimeError(said)
+                logged = self._launch()
             if subprocess.run(ready, check=False).returncode == 0:
                 return
             signal.sigtimedwait([], 0.05)
         raise RuntimeError("PostgreSQL did not start within 30 seconds.")
+
+    def _launch(self) -> int:
+        """Start the first process; how long the log was before."""
+        settings = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("ab") as log:
+            before = log.tell()
+            self.process = subprocess.Popen(
+                [str(self._bin / "postgres"), "-D", str(self.data), "-k", str(self.folder), *settings],
+                stdout=log, stderr=log, cwd=self.folder, start_new_session=True, user=self._user,
+            )  # fmt: skip
+        return before
 
     def stop(self, how: int = signal.SIGINT) -> None:
         """End the server: by default fast and in order."""

@@ -10,6 +10,7 @@ from forking import ForkedProcess
 from promises.broken import Broken
 from promises.callers import Caller
 from promises.catalogue import PROMISES
+from promises.cluster_drama import Kills
 from promises.history import Call, History
 from promises.journal import Journal, Learned, Listed, Log, audit
 from promises.regret import judged
@@ -152,3 +153,10 @@ def test_how_long_rankings_wait_after_the_database_is_back_without_the_times_it_
     calls = [call._replace(path=path) for call, path in zip(calls, (first, first, second), strict=True)]
     assert History(calls[:1]).until_all_answer([(8.0, 9.0)]) == [1.5]
     assert History(calls).until_all_answer([(8.0, 10.0), (12.0, 19.0)]) == [4.5, 2.5]
+
+
+def test_time_in_which_no_server_is_ready() -> None:
+    kills = Kills(servers=2)
+    kills.away = [(0, 1.0, 4.0), (1, 2.0, 3.0), (1, 3.0, 6.0)]  # the second one is killed again while it starts
+    assert [kills.nobody(*times) for times in ((0.0, 10.0), (2.5, 3.5), (4.0, 6.0))] == [2.0, 1.0, 0.0]
+    assert [kills.within(*times) for times in ((0.0, 10.0), (2.5, 3.5), (4.0, 6.0))] == [3, 1, 0]

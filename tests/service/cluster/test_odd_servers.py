@@ -16,6 +16,7 @@ from pgbouncer import pgbouncer
 from postgres_server import database
 from postgres_server import server as shared_server
 
+from toplist.service.http.auth import hash_api_key
 from toplist.service.store.postgres import check_address
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.schema import VERSIONS
@@ -33,11 +34,11 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """A function that makes a server of the test's database, not started yet."""
     made: list[Server] = []
 
-    def make(partitions: int, address: str | None = None) -> Server:
+    def make(partitions: int, address: str | None = None, **more: str) -> Server:
         settings = {
             **UNLIMITED, "lease": "1", "cluster.secret": SECRET, "cluster.partitions": str(partitions),
             "cluster.port": str(free_port()), "browser.secrets": "a:" + "s" * 40,
-            "browser.origins": ORIGIN,
+            "browser.origins": ORIGIN, **more,
         }  # fmt: skip
         name = tmp_path / f"{len(made)}.db"
         address = address or database(tmp_path / "db")
@@ -138,6 +139,51 @@ def test_two_servers_through_pgbouncer(start: Start, tmp_path: Path, monkeypatch
         assert [learned(servers[1], name) for name in names] == [2, 2, 2]
         visit(servers[1], "a")
         servers[1].end()
+
+
+def test_a_forwarded_request_has_the_name_and_the_rankings_of_its_key(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Server, "popen", ForkedProcess)
+    boss, page = "toplist_" + "b" * 43, "toplist_" + "p" * 43
+    names = [f"ranking-{n}" for n in range(6)]
+    allowed = "+".join(names[::2])
+    keys = f"boss:admin:{hash_api_key(boss)},page:serve:{hash_api_key(page)}:rankings={allowed}"
+    servers = [start(16, keys=keys), start(16, keys=keys)]
+
+    def ask(server: Server, key: str, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
+        until = time.monotonic() + PATIENCE
+        while True:
+            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
+            headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            status, text = answer.status, answer.read()
+            connection.close()
+            if status != 503 or time.monotonic() > until:
+                return status, text
+            time.sleep(0.05)
+
+    for server in servers:
+        server.start()
+    for name in names:  # of each server, some are forwarded
+        assert ask(servers[0], boss, "POST", "/v1/rankings", {"name": name, "positions": 2})[0] in (201, 409)
+        assert (
+            ask(servers[1], boss, "PUT", f"/v1/rankings/{name}/items", {"items": [{"id": "x"}, {"id": "y"}]})[0] == 200
+        )
+        is_allowed = name in names[::2]
+        for server in servers:
+            assert ask(server, page, "PUT", f"/v1/rankings/{name}/items", {"items": []})[0] == 403  # its scope
+            status, text = ask(server, page, "POST", f"/v1/rankings/{name}/lists", {})
+            assert status == (200 if is_allowed else 403)
+            if not is_allowed:
+                text = ask(server, boss, "POST", f"/v1/rankings/{name}/lists", {})[1]
+            path = f"/v1/impressions/{json.loads(text)['impression']}/clicks"
+            assert ask(server, page, "PUT", path, {"clicks": [1]})[0] == (200 if is_allowed else 403)
+        events = list(map(json.loads, ask(servers[0], boss, "GET", f"/v1/rankings/{name}/events")[1].splitlines()))
+        assert {event["body"]["by"] for event in events if event["kind"] in ("ranking", "items")} == {"boss"}
+    counted = [ask(server, boss, "GET", "/metrics")[1].decode() for server in servers]
+    assert all('toplist_cluster_requests_total{how="forwarded"} 0.0' not in each for each in counted)
 
 
 def test_versions_only_expand() -> None:

@@ -1,10 +1,12 @@
 """Several real servers on one database: requests to any of them, hand-overs, a kill, and the view of the cluster."""
 
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from benchmarks.server import UNLIMITED, Server, free_port, item_names
 from forking import ForkedProcess
@@ -12,6 +14,7 @@ from postgres_server import database
 
 SECRET = "the secret of all servers of a test"
 LEASE = 1.0
+PATIENCE = 60.0  # seconds
 PARTITIONS = 16  # with few, one of two servers owns all of them by chance
 RANKINGS = [f"ranking-{n}" for n in range(6)]
 
@@ -60,12 +63,12 @@ def asked(server: Server, method: str, path: str, body: Any = None) -> Any:
     raise AssertionError(answer)
 
 
-@pytest.mark.slow
 def create(server: Server, name: str) -> None:
     asked(server, "POST", "/v1/rankings", {"name": name, "positions": 3, "click_window": 60.0})
     asked(server, "PUT", f"/v1/rankings/{name}/items", {"items": [{"id": item} for item in item_names(8)]})
 
 
+@pytest.mark.slow
 def test_any_server_answers_and_partitions_move(servers: list[Server]) -> None:
     first, second = servers
     wait_for_owners(first, 2)
@@ -109,3 +112,46 @@ def test_any_server_answers_and_partitions_move(servers: list[Server]) -> None:
         assert asked(first, "POST", f"/v1/rankings/{name}/lists", {"request_id": "q"}) == lists[name]
     wait_for_owners(first, 1)
     first.end()
+
+
+def metric(server: Server, name: str) -> float:
+    found = re.search(rf"^{re.escape(name)} (\S+)$", server.ask_raw("GET", "/metrics")[1].decode(), re.MULTILINE)
+    assert found, name
+    return float(found[1])
+
+
+@pytest.mark.slow
+def test_the_view_and_the_metrics_of_a_cluster(servers: list[Server], tmp_path: Path) -> None:
+    first, second = servers
+    wait_for_owners(first, 2)
+    for name in RANKINGS:
+        create(first, name)
+    view = first.must("GET", "/v1/cluster")
+    assert 0.0 <= view["age"] < PATIENCE
+    names = {server["name"]: server for server in view["servers"]}
+    assert [server["here"] for server in names.values()].count(True) == 1
+    assert len({server["address"] for server in names.values()}) == 2
+    assert all(0.0 <= server["seen"] < PATIENCE and not server["leaving"] for server in names.values())
+    assert [partition["partition"] for partition in view["partitions"]] == list(range(PARTITIONS))
+    assert all(partition["epoch"] >= 1 and partition["owner"] in names for partition in view["partitions"])
+    assert all(partition["lease"] <= LEASE for partition in view["partitions"])
+    until = time.monotonic() + PATIENCE
+    while not sum(partition["last"] for partition in view["partitions"]) >= 2 * len(RANKINGS):  # it is some moments old
+        assert time.monotonic() < until, view
+        view = first.must("GET", "/v1/cluster")
+    assert sum(metric(server, "toplist_partitions") for server in servers) == PARTITIONS
+    assert all(0.0 <= metric(server, "toplist_lease_seconds") <= LEASE for server in servers)
+    assert all(metric(server, 'toplist_partition_moves_total{how="taken"}') > 0 for server in servers)
+
+    # Others take the partitions over, as far as their owners can see: what they commit is fenced.
+    fenced = 'toplist_cluster_requests_total{how="fenced"}'
+    with psycopg.connect(database(tmp_path / "db"), autocommit=True) as connection:
+        while not all(metric(server, fenced) for server in servers):  # a renewal of a lease may notice it before
+            assert time.monotonic() < until
+            connection.execute("UPDATE toplist.parts SET epoch = epoch + 1")
+            for server in servers:
+                for name in RANKINGS:
+                    asked(server, "POST", f"/v1/rankings/{name}/lists", {})
+    second.end()
+    wait_for_owners(first, 1)
+    assert metric(first, "toplist_partitions") == PARTITIONS

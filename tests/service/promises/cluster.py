@@ -24,9 +24,11 @@ from .broken import Broken
 from .cluster_drama import KINDS, Drama
 from .cluster_load import ITEMS, POSITIONS, RANKINGS, Load, play
 from .cluster_servers import PARTITIONS, SERVERS, Cluster
+from .followers import Follower
 from .history import History
 from .journal import Journal, Log, audit
 from .proxy import TROUBLES
+from .stalls import Stalls, within
 from .takeovers import PATIENCE, end_in_order
 
 WINDOW = 5.0  # seconds
@@ -42,6 +44,9 @@ class Played(NamedTuple):
     unanswered: int  # requests
     waits: dict[str, list[float]]  # the longest of each episode, in seconds
     counted: Counter[str]  # by the servers that ran at the end
+    followed: int  # events that were read by a cursor meanwhile
+    questions: int  # in so many pieces
+    stalls: Stalls
 
 
 def check(
@@ -73,6 +78,7 @@ def check(
         f"{what} {median(times):.2f} s in the median, {max(times):.2f} s at most"
         for what, times in sorted(played.waits.items())
     )
+    longest += _about_longest(drama, history, played)
     if back := history.until_all_answer(drama.database_away):
         if max(back) > RECOVERY:
             raise Broken(f"a ranking was not answered within {RECOVERY:.0f} s of the database, but {max(back):.2f} s")
@@ -83,9 +89,29 @@ def check(
     return (
         f"{episodes} episodes under load ({seen}): {len(journal.lists)} acknowledged impressions and {clicks} clicks, "
         f"none lost; {log.closed} learned, none twice; {played.unanswered} requests without an answer, all resolved "
-        f"on retry; {len(history.calls)} requests as a sequential model would answer; longest gap of a ranking per "
+        f"on retry; {len(history.calls)} requests as a sequential model would answer; {played.followed} events in "
+        f"{played.questions} pieces by a cursor meanwhile, none skipped; longest gap of a ranking per "
         f"episode: {longest}; partitions and requests of the servers at the end: {counted}; snapshots of {learners} "
         f"learners equal to a rebuild from {log.events} events, numbered without gaps"
+    )
+
+
+def _about_longest(drama: Drama, history: History, played: Played) -> str:
+    """What the longest wait was for, as far as it is seen from here."""
+    longest = max(history.calls, key=lambda call: call.ended - call.begun)
+    times = longest.begun, longest.ended
+    told = f"; in the longest wait, {longest.ended - longest.begun:.2f} s, the machine kept this process waiting for "
+    told += (
+        f"{within(played.stalls.of_process, *times):.2f} s, and took {within(played.stalls.of_database, *times):.2f} s "
+    )
+    told += "for commits of one row"
+    if not drama.kills.away:
+        return told
+    back = [until - since for _, since, until in drama.kills.away]
+    return (
+        f"{told}, {drama.kills.within(*times)} servers were killed, and none was ready for "
+        f"{drama.kills.nobody(*times):.2f} s; a server was back or killed again {median(back):.2f} s after a kill in "
+        f"the median, {max(back):.2f} s at most"
     )
 
 
@@ -105,34 +131,44 @@ async def _all(
             await asyncio.to_thread(create, f"ranking-{number}", ITEMS, POSITIONS, click_window=WINDOW)
         load = Load([server.port for server in cluster.servers], journal, history, seed)
         load.start()
+        follower = Follower(cluster.servers, RANKINGS)
+        follower.start()
+        stalls = Stalls(cluster.address)
+        stalls.start()
         waits = await play(load, drama, episodes, pause, random.Random(seed + 1))
         await load.another_list()
         await load.pause(last)
         await load.stop()
+        await follower.stop()
+        await stalls.stop()
         await asyncio.to_thread(_wait_until_closed, cluster.address, closed)
         for server in cluster.servers:
             await asyncio.to_thread(server.wait_until_ready)
         counted = await asyncio.to_thread(cluster.counted)
-        await asyncio.to_thread(_export, cluster, export)
+        follower.check(await asyncio.to_thread(_export, cluster, export))
         await asyncio.gather(*(asyncio.to_thread(end_in_order, server) for server in cluster.servers))
-        return Played(sum(caller.unanswered for caller in load.callers), waits, counted)
+        followed = sum(map(len, follower.followed))
+        unanswered = sum(caller.unanswered for caller in load.callers)
+        return Played(unanswered, waits, counted, followed, follower.questions, stalls)
     finally:
         cluster.kill()
         cluster.disconnect()
 
 
-def _export(cluster: Cluster, export: Path) -> None:
-    """Write all events to a file, as servers that were asked say them."""
-    with export.open("wb") as file:
-        for number in range(RANKINGS):
-            path, until = f"/v1/rankings/ranking-{number}/events", time.monotonic() + PATIENCE
+def _export(cluster: Cluster, export: Path) -> list[bytes]:
+    """Write all events to a file, as servers that were asked say them; those of each ranking."""
+    found = []
+    for number in range(RANKINGS):
+        path, until = f"/v1/rankings/ranking-{number}/events", time.monotonic() + PATIENCE
+        status, events = cluster.servers[number % SERVERS].ask_raw("GET", path)
+        while status == 503 and time.monotonic() < until:  # it moves
+            time.sleep(0.1)
             status, events = cluster.servers[number % SERVERS].ask_raw("GET", path)
-            while status == 503 and time.monotonic() < until:  # it moves
-                time.sleep(0.1)
-                status, events = cluster.servers[number % SERVERS].ask_raw("GET", path)
-            if status != 200:
-                raise Broken(f"GET {path} was answered with {status}: {events[:300].decode(errors='replace')}")
-            file.write(events)
+        if status != 200:
+            raise Broken(f"GET {path} was answered with {status}: {events[:300].decode(errors='replace')}")
+        found.append(events)
+    export.write_bytes(b"".join(found))
+    return found
 
 
 def _wait_until_closed(address: str, patience: float) -> None:

@@ -7,6 +7,7 @@ import random
 import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from itertools import pairwise
 
 from benchmarks.server import Server
 
@@ -14,6 +15,28 @@ from .cluster_servers import LEASE, SERVERS, Cluster
 from .proxy import CUT, LATE, OPEN
 
 KINDS = ("kill", "stop", "restart", "crash", "cut")
+READY_EVERY = 0.1  # seconds between two looks whether a server that was killed is ready again
+
+
+class Kills:
+    """When which server was killed, and when it was ready again, on the clock of the event loop."""
+
+    def __init__(self, servers: int) -> None:
+        self._servers = servers
+        self.away: list[tuple[int, float, float]] = []  # server, from when to when
+
+    def within(self, begun: float, ended: float) -> int:
+        """Number of kills between two moments."""
+        return sum(begun <= killed <= ended for _, killed, _ in self.away)
+
+    def nobody(self, begun: float, ended: float) -> float:
+        """Seconds between two moments in which no server was ready."""
+        moments = sorted({begun, ended, *(at for _, *both in self.away for at in both if begun < at < ended)})
+        return sum(
+            until - since
+            for since, until in pairwise(moments)
+            if len({server for server, gone, back in self.away if gone <= since and until <= back}) == self._servers
+        )
 
 
 class Drama:
@@ -25,6 +48,8 @@ class Drama:
         self._cluster, self._chance, self._kinds, self._troubles = cluster, chance, kinds, troubles
         self.seen: Counter[str] = Counter()
         self.details: Counter[str] = Counter()
+        self.kills = Kills(SERVERS)
+        self._watching: set[asyncio.Task[None]] = set()
         self.database_away: list[tuple[float, float]] = []  # from when to when, on the clock of the loop
         self._episodes: dict[str, Callable[[Server], Awaitable[None]]] = {
             "kill": self._kill, "stop": self._stop, "restart": self._restart, "crash": self._crash, "cut": self._cut,
@@ -39,8 +64,19 @@ class Drama:
 
     async def _kill(self, server: Server) -> None:
         server.running.kill()
+        killed = asyncio.get_running_loop().time()
         await asyncio.to_thread(server.running.wait)
         server.launch()
+        watching = asyncio.create_task(self._wait_until_back(server, killed))
+        self._watching.add(watching)
+        watching.add_done_callback(self._watching.discard)
+
+    async def _wait_until_back(self, server: Server, killed: float) -> None:
+        """Note from when to when a server is away: until it is ready, or killed again."""
+        process = server.running
+        while server.running is process and not await asyncio.to_thread(server.is_ready):
+            await asyncio.sleep(READY_EVERY)
+        self.kills.away.append((self._cluster.servers.index(server), killed, asyncio.get_running_loop().time()))
 
     async def _stop(self, server: Server) -> None:
         """For longer than its lease: others take its partitions, and what it was writing is fenced."""

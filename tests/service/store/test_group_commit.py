@@ -3,12 +3,14 @@
 import asyncio
 import threading
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
 import pytest
 from running import run
 
 from toplist.service.errors import StoreUnavailable
+from toplist.service.store import group_commit
 from toplist.service.store.group_commit import GroupCommit
 from toplist.service.store.protocol import EventRow, Row
 
@@ -59,6 +61,37 @@ def test_what_comes_while_a_commit_is_under_way_goes_into_the_next() -> None:
         await writer.drain()
         assert writer.counts.commits == 2
         writer.close()
+
+    run(play())
+
+
+@pytest.mark.parametrize(
+    ("turns", "look"),
+    [
+        pytest.param(3, 0.05, id="those that come a little later join"),
+        pytest.param(0, 3600.0, id="nobody else is waited for once all are back"),
+    ],
+)
+def test_a_far_store_gathers_those_who_ask_again(turns: int, look: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "GATHER_SECONDS", look)
+    callers = group_commit.GATHERED
+
+    async def play() -> None:
+        store: Any = Slow()
+        store.is_far = True
+        for _ in range(3):
+            store.may_commit.release()
+        writer, numbers = GroupCommit(store, lambda _: None), count(1)
+
+        async def ask_twice(pause: int) -> None:
+            await writer.write([event(next(numbers))])
+            for _ in range(pause):
+                await asyncio.sleep(0)
+            await writer.write([event(next(numbers))])
+
+        await asyncio.gather(*(ask_twice(turns * number) for number in range(callers)))
+        assert list(map(len, store.written)) == [callers, callers]
+        await writer.abort()
 
     run(play())
 

@@ -23,7 +23,7 @@ from toplist.service.store.postgres import PostgresReader, PostgresStore
 from toplist.service.store.postgres.arrays import encode_array
 from toplist.service.store.postgres.database import Database
 from toplist.service.store.postgres.round_trip import Statement
-from toplist.service.store.postgres.schema import VERSIONS, Version, migrate
+from toplist.service.store.postgres.schema import LOCK, VERSIONS, Version, migrate
 from toplist.service.store.postgres.session import Fenced, Session
 from toplist.service.store.protocol import (
     DeletedLearnerRow,
@@ -304,6 +304,17 @@ def test_servers_that_start_at_once_make_the_tables_once(address: str) -> None:
     with pytest.raises(InvalidInput, match="which only a toplist that knows version 6 can use"):
         migrate(session)
     session.close()
+
+
+def test_a_server_that_starts_waits_for_another_that_makes_tables_for_longer_than_a_lease(address: str) -> None:
+    lease = 0.2
+    with ThreadPoolExecutor(1) as thread, closing(Session(address)) as session:
+        with session.transaction() as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+            starting = thread.submit(Database, address, lease)
+            connection.execute("SELECT pg_sleep(%s)", (5 * lease,))
+            assert not starting.done()
+        starting.result(60.0).close()
 
 
 def test_a_database_of_the_first_version_gets_the_later_tables(address: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from time import monotonic
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from toplist.service.cluster.messages import Ask, ForwardedAnswer
 from toplist.service.cluster.observers import Observers
@@ -15,7 +15,7 @@ from toplist.service.cluster.owners import DatabaseClock, Owners
 from toplist.service.cluster.partitions import MakeService, OwnedPartition, Partitions, StartWork
 from toplist.service.cluster.peers import NotSent, OutcomeUnknown, Peers
 from toplist.service.cluster.placing import partition_of
-from toplist.service.errors import NotOwner, StoreUnavailable
+from toplist.service.errors import StoreUnavailable
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.log.events import decode_ranking
 from toplist.service.log.impression_id import id_time, parse_id, partition_of_id
@@ -25,8 +25,6 @@ from toplist.service.store.postgres.database import Database
 from toplist.service.store.postgres.members import ClusterRows, copied_until, divide, look_up
 from toplist.service.store.postgres.reader import PostgresReader
 from toplist.service.wire import ClusterPartition, ClusterServer, ClusterView
-
-T = TypeVar("T")
 
 PATIENCE = 5.0  # seconds that a request waits for its partition to have an owner
 LOOK_EVERY = 0.25  # seconds between two looks at the owners, while a request waits
@@ -173,64 +171,44 @@ class Cluster:
 
         return await asyncio.get_running_loop().run_in_executor(self.database.reading, read)
 
-    async def answer_here(
-        self, partition: int, here: Callable[[OwnedPartition], Awaitable[T]],
-        goes_on: Callable[[OwnedPartition], bool],
-    ) -> T:  # fmt: skip
-        """Answer a request that was forwarded; `NotSent` if this server does not own the partition."""
+    async def take_forwarded(self, partition: int, route: str, path: list[str]) -> OwnedPartition:
+        """The partition that answers a request that was forwarded; `NotSent` if this server does not own it."""
         while True:
             held = self.partitions.owned.get(partition)
-            if held is not None and (held.is_serving or (not held.is_closing and goes_on(held))):
-                with held:
-                    return await here(held)
+            if held is not None and held.takes(route, path):
+                return held
             if held is not None or not self.partitions.is_moving(partition):
                 raise NotSent
             await self.owners.wait(LOOK_EVERY)  # it is being taken
 
-    async def answer(
-        self, partition: int, here: Callable[[OwnedPartition], Awaitable[T]], ask: Callable[[int], Ask],
-        goes_on: Callable[[OwnedPartition], bool],
-    ) -> T | tuple[str, ForwardedAnswer]:  # fmt: skip
-        """Answer a request, here or by the owner of its partition, whose address then comes with the answer.
+    async def forward(self, partition: int, ask: Callable[[int], Ask]) -> tuple[str, ForwardedAnswer] | None:
+        """The answer of the owner of a partition, with its address; None where the request surely had no effect.
 
-        `ask` makes the message to the owner, given its id. A partition whose lease is over is asked where `goes_on`
-        says that it answers from memory.
-
-        A request is sent again only where it surely had no effect: its owner could not be reached, or was not the
-        owner, or its commit was fenced.
+        `ask` makes the message to the owner, given its id. It had no effect where no other server owns the partition,
+        or the owner could not be reached, was not the owner, or its commit was fenced.
         """
-        begun = monotonic()
-        while True:
-            held = self.partitions.owned.get(partition)
-            address = None
-            if held is not None and (held.is_serving or (not held.is_closing and goes_on(held))):
-                try:
-                    with held:
-                        answer = await here(held)
-                        self.requests["owned"] += 1
-                        return answer
-                except NotOwner:
-                    self.requests["fenced"] += 1
-                    if monotonic() >= begun + PATIENCE:
-                        raise
-            else:
-                address = self.owners.address_of(partition)
-            if address is not None and address != self.owners.address:
-                try:
-                    forwarded = await self.peers.ask(address, partition, ask)
-                    self.requests["forwarded"] += 1
-                    return address, forwarded
-                except NotSent:
-                    self.requests["not taken"] += 1
-                except OutcomeUnknown:
-                    self.requests["unknown"] += 1
-                    raise StoreUnavailable(
-                        "The server that owns this ranking did not answer, and whether it did what was asked is "
-                        "unknown; ask again, lists with their request_id."
-                    ) from None
-            if monotonic() >= begun + PATIENCE:
-                raise StoreUnavailable("No server owns this ranking now; another one takes over soon.")
-            await self.owners.wait(LOOK_EVERY)
+        address = self.owners.address_of(partition)
+        if address is None or address == self.owners.address:
+            return None
+        try:
+            forwarded = await self.peers.ask(address, partition, ask)
+        except NotSent:
+            self.requests["not taken"] += 1
+            return None
+        except OutcomeUnknown:
+            self.requests["unknown"] += 1
+            raise StoreUnavailable(
+                "The server that owns this ranking did not answer, and whether it did what was asked is unknown; ask "
+                "again, lists with their request_id."
+            ) from None
+        self.requests["forwarded"] += 1
+        return address, forwarded
+
+    async def wait_for_owner(self, begun: float) -> None:
+        """Wait until the owners may have changed; raise once a request has waited for long."""
+        if monotonic() >= begun + PATIENCE:
+            raise StoreUnavailable("No server owns this ranking now; another one takes over soon.")
+        await self.owners.wait(LOOK_EVERY)
 
     def is_served_here(self, partition: int) -> bool:
         """Whether this server answers for a partition, from its memory."""

@@ -40,6 +40,12 @@ class OwnedPartition:
         """Whether it takes requests: its lease is not over by the clock of this server."""
         return not self.is_closing and monotonic() < self._store.renewed + self._lease
 
+    def takes(self, route: str, path: list[str]) -> bool:
+        """Whether it takes a request: while its lease is over, a list that is made from memory."""
+        return self.is_serving or (
+            not self.is_closing and route == "make_list" and self.service.unrecorded.serves(path[0])
+        )
+
     @property
     def lease_left(self) -> float:
         """Seconds of its lease that are left by the clock of this server."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
+from time import monotonic
 from typing import Any, NamedTuple, cast
 from urllib.parse import urlencode
 
@@ -133,12 +134,13 @@ class ClusterApp(App):
     async def _from_owner(
         self, exchange: Exchange, asked: Asked, route: CompiledRoute, key: KnownKey | None
     ) -> Response:
-        """The response of this server, or of the owner of the partition."""
-        partition, path, query, body = asked
-        name = route.route.name
+        """The response of this server, or of the owner of the partition.
 
-        def here(held: OwnedPartition) -> Awaitable[Response]:
-            return self._respond(exchange, self._handlers_of(held), route, path, query, body, key)
+        A request is tried again only where it surely had no effect: its commit was fenced here, or see
+        `Cluster.forward`.
+        """
+        partition, path, query, body = asked
+        name, cluster = route.route.name, self._cluster
 
         def ask(id: int) -> Ask:
             known = None
@@ -146,23 +148,36 @@ class ClusterApp(App):
                 known = ForwardedKey(key.name, None if key.rankings is None else sorted(key.rankings))
             return Ask(id, partition, name, path, query, body, exchange.request_id, exchange.caller, known)
 
-        if name in FROM_DATABASE and not self._cluster.is_served_here(partition):
-            self._cluster.requests["read"] += 1
-            async with self._cluster.observers.question(partition) as service:
+        if name in FROM_DATABASE and not cluster.is_served_here(partition):
+            cluster.requests["read"] += 1
+            async with cluster.observers.question(partition) as service:
                 handlers = self._observing(partition, service)
                 response = await self._respond(exchange, handlers, route, path, query, body, key)
                 if isinstance(response, StreamResponse):  # its parts are read after the question
-                    return response.and_then(self._cluster.observers.keep(partition))
+                    return response.and_then(cluster.observers.keep(partition))
                 return response
-        answer = await self._cluster.answer(partition, here, ask, lambda held: _goes_on(name, path, held))
-        if not isinstance(answer, tuple):
-            return answer
-        address, forwarded = answer
-        exchange.status = forwarded.status
-        media = forwarded.media.decode("latin-1")
-        if forwarded.is_stream:
-            return StreamResponse(RemoteParts(self._cluster.peers, address, forwarded), media)
-        return RawResponse(forwarded.body, media, forwarded.status, forwarded.headers)
+        begun = monotonic()
+        while True:
+            held = cluster.partitions.owned.get(partition)
+            if held is not None and held.takes(name, path):
+                try:
+                    with held:
+                        response = await self._respond(exchange, self._handlers_of(held), route, path, query, body, key)
+                    cluster.requests["owned"] += 1
+                    return response
+                except NotOwner:
+                    cluster.requests["fenced"] += 1
+            elif (answer := await cluster.forward(partition, ask)) is not None:
+                return self._forwarded(exchange, *answer)
+            await cluster.wait_for_owner(begun)
+
+    def _forwarded(self, exchange: Exchange, address: str, answer: ForwardedAnswer) -> Response:
+        """The response that another server made."""
+        exchange.status = answer.status
+        media = answer.media.decode("latin-1")
+        if answer.is_stream:
+            return StreamResponse(RemoteParts(self._cluster.peers, address, answer), media)
+        return RawResponse(answer.body, media, answer.status, answer.headers)
 
     def _handlers_of(self, held: OwnedPartition) -> Handlers:
         handlers = self._by_partition.get(held.number)
@@ -259,13 +274,11 @@ class ClusterApp(App):
         try:
             if self._metrics.working > self._max_in_flight:
                 raise busy(self._max_in_flight)
-            response = await self._cluster.answer_here(
-                ask.partition,
-                lambda held: self._respond(
+            held = await self._cluster.take_forwarded(ask.partition, ask.route, ask.path)
+            with held:
+                response = await self._respond(
                     exchange, self._handlers_of(held), route, ask.path, ask.query, ask.body, key
-                ),
-                lambda held: _goes_on(ask.route, ask.path, held),
-            )
+                )
             if isinstance(response, StreamResponse):
                 parts, content, media = response.parts, b"", response.media.encode()
             else:
@@ -309,11 +322,6 @@ class RemoteParts:
     def end(self) -> None:
         """End the stream before its last part."""
         self._peers.end_stream(self._address, self._answer)
-
-
-def _goes_on(route: str, path: list[str], held: OwnedPartition) -> bool:
-    """Whether a request is answered from memory while the database is away."""
-    return route == "make_list" and held.service.unrecorded.serves(path[0])
 
 
 def _forwarded_key(key: ForwardedKey) -> KnownKey:

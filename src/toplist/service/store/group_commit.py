@@ -171,14 +171,20 @@ class GroupCommit:
                         future.set_result(None)
                 await asyncio.sleep(0)  # their replies are sent before the next commit occupies the loop's thread
                 if self._store.is_far and len(waiting) >= GATHERED:
-                    await self._gather()
+                    await self._gather(len(waiting))
         finally:
             self._task = None
 
-    async def _gather(self) -> None:
-        """Wait while more changes come: under load, a few large commits take less time than many small ones."""
+    async def _gather(self, last: int) -> None:
+        """Wait while more changes come: under load, a few large commits take less time than many small ones.
+
+        Callers that were answered ask again, so that no more are on their way once there are as many as in the last
+        commit.
+        """
         for _ in range(MOST_LOOKS):
             before = len(self._waiting)
+            if before >= last:
+                return
             await asyncio.sleep(GATHER_SECONDS)
             if len(self._waiting) == before:
                 return

@@ -6,7 +6,7 @@ import os
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 10.0  # after which another server may take over, unless it was renewed; each commit renews it
 READERS = 4  # connections for reads
+START_SECONDS = 600.0  # a server that starts may wait for another one that brings the tables to the latest version
 LOOK_EVERY = 1.0  # seconds between two searches for calls of the database that take too long
 ASK_AGAIN = 0.5  # seconds after a failed attempt to renew leases, so that all goes on soon after the database does
 _TAKE = """UPDATE parts SET epoch = epoch + 1, owner = %s, lease_until = clock_timestamp() + make_interval(secs => %s)
@@ -71,7 +72,8 @@ class Database:
         self._watched = [self.writer.session, self._control, self._leasing]  # and all for reads
         self._closed, self._ended = Event(), Event()
         try:
-            migrate(self._control)
+            with closing(Session(address, START_SECONDS)) as patient:
+                migrate(patient)
         except BaseException:
             self.reading.shutdown()
             self._control.close()
@@ -85,9 +87,11 @@ class Database:
         """Run statements about servers and parts, in one transaction and one round trip."""
         return self._control.run(statements)
 
-    def transaction(self) -> AbstractContextManager[psycopg.Connection[tuple[Any, ...]]]:
-        """A transaction statement by statement."""
-        return self._control.transaction()
+    @contextmanager
+    def transaction(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
+        """A transaction statement by statement, which may wait for servers that start at the same time."""
+        with closing(Session(self.address, START_SECONDS)) as patient, patient.transaction() as connection:
+            yield connection
 
     def take(self, part: int) -> Taken | None:
         """Own a part from now on, under a new epoch; None if another server owns it."""
