@@ -9,8 +9,9 @@ from toplist.core.beliefs import MANY
 from toplist.core.problem import Problem
 from toplist.core.slate import NONE, Request
 from toplist.parts.index import KLUCB, UCB1
+from toplist.parts.index.few_on_gpu import FEW_ON_GPU
 from toplist.parts.index.kl_solver import kl_estimate, kl_upper
-from toplist.parts.index.last_list import FEW_ON_GPU, ByLastList
+from toplist.parts.index.last_list import ByLastList
 from toplist.parts.memory.counts import Counts
 
 ITEMS, POSITIONS = 90, 4

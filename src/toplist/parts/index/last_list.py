@@ -30,7 +30,6 @@ from toplist.parts.index.gaps import is_listed
 from toplist.parts.index.select import is_contiguous
 from toplist.parts.memory.counts import Counts
 
-FEW_ON_GPU = 64  # items; with fewer, this form does not pay
 KINDS, SPARE = 4, 2  # different counts of which items are kept, and how many of each beside the length of a list
 RECENT = 16  # counts that others are compared with
 CROWDS = 64  # a power of 2
