@@ -93,9 +93,9 @@ def test_estimates_are_as_close_as_they_say_and_mostly_no_solves() -> None:
         clicked = float(np.floor(examined * random.random() ** 2))
         budget = float(random.uniform(0.1, 25.0))
         value, error = kl_estimate(examined, clicked, budget)
-        assert abs(value - kl_upper(examined, clicked, budget)) <= error <= 2e-6
+        assert abs(value - kl_upper(examined, clicked, budget)) <= error <= 4e-6
         estimates += error > 0.0
-    assert estimates > 2000
+    assert estimates > 2400
 
 
 def test_a_share_that_does_not_fill_the_list_is_not_enough() -> None:
