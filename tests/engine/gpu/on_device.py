@@ -29,8 +29,8 @@ from toplist.worlds import b_lb
 
 CHECKED, STEPS = 64, 2000  # runs and steps that are compared
 WARM, MEASURED, HORIZON = 1000, 2000, 1_000_000  # steps before a measurement, in it, and those that policies expect
-LEAST_PER_THREAD, MOST_PER_THREAD = 8, 1024  # runs of a thread of the CPU ...
-SECONDS = 0.5  # ... so that a measurement takes about so long
+LEAST_PER_THREAD, MOST_PER_THREAD = 8, 512  # runs of a thread of the CPU ...
+SECONDS = 0.3  # ... so that a measurement takes about so long
 RUNS = 65_536  # of a measurement on the GPU; twice as many with many items or topics
 LARGE = [  # policy, items, positions, topics
     ("cascade-kl-ucb", 1000, 10, 6),
@@ -73,11 +73,16 @@ def cpu_rate(policy: str, threads: int, world: Any = None, expected: float = 0.0
     runs = threads * min(MOST_PER_THREAD, max(LEAST_PER_THREAD, int(SECONDS * expected / MEASURED)))
     players = [Player(setup, branch(7, run), np.array([HORIZON])) for run in range(runs)]
     players[0].play(1)  # compiles
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda player: player.play(WARM), players))
+    shares = [players[thread::threads] for thread in range(threads)]
+
+    def play(until: int) -> float:
         begun = time.monotonic()
-        list(pool.map(lambda player: player.play(WARM + MEASURED), players))
-        return len(players) * MEASURED / (time.monotonic() - begun)
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda share: [player.play(until) for player in share], shares))
+        return time.monotonic() - begun
+
+    play(WARM)
+    return len(players) * MEASURED / play(WARM + MEASURED)
 
 
 def gpu_rate(policy: str, runs: int, world: Any = None) -> float:

@@ -18,7 +18,7 @@ from toplist.engine.gpu.cuda_arrays import CudaArrays
 from toplist.engine.gpu.cuda_target import kernel_code, let_kernels_call, numba_cuda
 from toplist.support.files import import_optional
 
-BLOCK = 32  # threads: the runs of a block end together, and small blocks spread over all multiprocessors
+BLOCK = 128  # threads: a multiprocessor then plays few batches at a time, and its cache holds their code
 REGISTERS = 128  # per thread, at most: more would leave room for fewer threads
 # Registers of a thread if a run takes at least this many bytes: more threads then wait for memory at the same time.
 FEWER, LARGE = 64, 1 << 14
