@@ -119,3 +119,27 @@ def test_estimates_that_leave_the_order_open_are_replaced_by_indices() -> None:
         request = request_for(np.arange(ITEMS), key)
         assert choose(form, belief, cache, request) == choose(index, belief, own, request)
     assert cache.solves[0] > 0
+
+
+def test_an_item_behind_a_tie_at_the_end_of_the_list_is_not_forgotten() -> None:
+    index, random, found = KLUCB().prepare(PROBLEM), np.random.default_rng(6), 0
+    while found < 3:
+        tied = 300.0 + float(random.random())
+        better, budget = tied + 1e-5 * float(random.random()), KLUCB().allowance(counts_of(np.zeros(1)))
+        estimates = [kl_estimate(1000.0, clicked, budget)[0] for clicked in (tied, better)]
+        indices = [kl_upper(1000.0, clicked, budget) for clicked in (tied, better)]
+        if not (estimates[0] > estimates[1] and indices[0] < indices[1]):
+            continue
+        found += 1
+        clicked = np.full(ITEMS, 100.0)
+        clicked[:3], clicked[10:15], clicked[40] = 400.0, tied, better
+        belief, form = counts_of(clicked), ByLastList(index)
+        for key in range(3):
+            request = request_for(np.arange(ITEMS), key)
+            lists = [choose(scoring, belief, scoring.scratch(PROBLEM), request) for scoring in (form, index)]
+            assert lists[0] == lists[1]
+            assert lists[0][3] == 40
+
+
+def counts_of(clicked: Any) -> Counts:
+    return Counts(np.full(len(clicked), 1000.0), clicked, np.ones(1), np.full(1, 4000.0), np.zeros(0, dtype=np.int64))
