@@ -31,10 +31,10 @@ from toplist.engine.starts import Forced, OneSample
 from toplist.parts.arrange import Diverse
 from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import KLUCB, BetaPosterior
+from toplist.parts.index.few_on_gpu import FewOnGPU
 from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.generalised import fill_click_probabilities
 from toplist.parts.index.kl_solver import kl_step
-from toplist.parts.index.klucb_on_gpu import KLUCBOnGPU
 from toplist.parts.index.last_list import ByLastList
 from toplist.parts.index.per_count import fill_moss, fill_plus_plus
 from toplist.parts.index.thompson import draw_everything
@@ -94,7 +94,7 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
         "cascade-kl-ucb-discounted(gamma=0.5)", Fixed(NINE, 3), UBM(), OneSample(), 400,
     ),
     "an index in its form for a GPU": (
-        Policy(ThroughLastClick(), Everything(), KLUCBOnGPU(3.0)), Fixed(NINE, 3), DCM(0.6), OneSample(), 60,
+        Policy(ThroughLastClick(), Everything(), FewOnGPU(KLUCB(3.0))), Fixed(NINE, 3), DCM(0.6), OneSample(), 60,
     ),
     "an index in its form for many items on a GPU": (
         Policy(ThroughLastClick(), Everything(), ByLastList(KLUCB(3.0))), Fixed(np.linspace(0.3, 0.01, 90), 3),

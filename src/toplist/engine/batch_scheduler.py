@@ -48,16 +48,17 @@ class RunBatch:
         self, device: Any, label: str, layout: BatchLayout, runs: list[Waiting], keys: list[int], watch: Watch | None
     ) -> None:
         self.label, self._runs = label, [run for run, _ in runs]
-        self._device, self._layout, self._watch = device, layout, watch
+        self._layout, self._watch = layout, watch
         self._checkpoints = layout.player.run.checkpoints
         self._steps = int(self._checkpoints[-1])
         self.chunk = FIRST_CHUNK  # steps of a launch
         self._begun = np.array([0 if unfinished is None else int(unfinished["step"]) for _, unfinished in runs])
         self._step = self._until = int(self._begun.min())  # of the run that has played least
-        self._launched: Any = None  # an event at the end of the launch
+        self._playing = False
         self._launched_at = 0.0
         self._saved_at = time.monotonic()
         with device.context():
+            self._device = device = device.own_queue()
             self._batch = layout.batch(keys, self._begun, device)
             unfinished = {at: snapshot for at, (_, snapshot) in enumerate(runs) if snapshot is not None}
             if unfinished:
@@ -67,7 +68,7 @@ class RunBatch:
     def poll(self) -> int:
         """Launch the next steps as soon as the last ones are played; number of steps that were played."""
         with self._device.context():
-            if self._launched is not None and not self._launched.query():
+            if self._playing and not self._device.is_idle():
                 return 0
             played = self._end_launch()
             if self._step < self._steps:
@@ -77,8 +78,8 @@ class RunBatch:
     def stop(self) -> int:
         """Wait for the steps that were launched; their number."""
         with self._device.context():
-            if self._launched is not None:
-                self._launched.synchronize()
+            if self._playing:
+                self._device.wait()
             return self._end_launch()
 
     def is_finished(self) -> bool:
@@ -120,11 +121,12 @@ class RunBatch:
             until = min(until, int(self._checkpoints[np.searchsorted(self._checkpoints, self._step, side="right")]))
         self._until, self._launched_at = until, time.monotonic()
         positions = self._layout.player.setup.sampled_positions()
-        self._launched = self._device.launch(self._prepared, self._batch, positions, until)
+        self._device.launch(self._prepared, self._batch, positions, until)
+        self._playing = True
 
     def _end_launch(self) -> int:
         """Count the steps that were launched as played."""
-        if self._launched is None:
+        if not self._playing:
             return 0
         elapsed = time.monotonic() - self._launched_at
         if elapsed < LAUNCH_SECONDS / 2:
@@ -132,7 +134,7 @@ class RunBatch:
         elif elapsed > LAUNCH_SECONDS:
             self.chunk = max(1, self.chunk // 2)
         before = np.maximum(self._begun, self._step).sum()
-        self._step, self._launched = self._until, None
+        self._step, self._playing = self._until, False
         if self._watch is not None:
             self._record_watched()
         return int(np.maximum(self._begun, self._step).sum() - before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,6 +29,9 @@ class HostDevice:
     def __init__(self, memory: int = 1 << 30) -> None:
         self.memory, self.batches, self.launches = memory, [], []  # type: ignore[var-annotated]
 
+    def own_queue(self) -> Self:
+        return self
+
     def context(self) -> AbstractContextManager[None]:
         return nullcontext()
 
@@ -51,14 +54,13 @@ class HostDevice:
         self.batches.append(len(batch.played))
         return layout.function(HostArrays())
 
-    def launch(self, play_run: Any, batch: Batch, sampled_positions: int, until: int) -> Any:
+    def launch(self, play_run: Any, batch: Batch, sampled_positions: int, until: int) -> None:
         self.launches.append(until)
         for at in range(len(batch.played)):
             play_run(*batch.shared, *batch[1:], at, sampled_positions, until)
-        return self
 
-    def query(self) -> bool:
+    def is_idle(self) -> bool:
         return True
 
-    def synchronize(self) -> None:
+    def wait(self) -> None:
         pass

@@ -29,7 +29,8 @@ from toplist.worlds import b_lb
 
 CHECKED, STEPS = 64, 2000  # runs and steps that are compared
 WARM, MEASURED, HORIZON = 1000, 2000, 1_000_000  # steps before a measurement, in it, and those that policies expect
-PER_THREAD = 64  # runs of a thread of the CPU
+LEAST_PER_THREAD, MOST_PER_THREAD = 8, 512  # runs of a thread of the CPU ...
+SECONDS = 0.3  # ... so that a measurement takes about so long
 RUNS = 65_536  # of a measurement on the GPU; twice as many with many items or topics
 LARGE = [  # policy, items, positions, topics
     ("cascade-kl-ucb", 1000, 10, 6),
@@ -66,16 +67,22 @@ def setup_of(policy: str, world: Any = None) -> RunSetup:
     return RunSetup.of(toplist.make(policy), world_for(policy) if world is None else world, USERS, OneSample(), HORIZON)
 
 
-def cpu_rate(policy: str, threads: int, world: Any = None) -> float:
-    """Steps per second on some threads, of runs that have learned for a while."""
+def cpu_rate(policy: str, threads: int, world: Any = None, expected: float = 0.0) -> float:
+    """Steps per second on some threads, of runs that have learned for a while; more runs if many are expected."""
     setup = setup_of(policy, world)
-    players = [Player(setup, branch(7, run), np.array([HORIZON])) for run in range(PER_THREAD * threads)]
+    runs = threads * min(MOST_PER_THREAD, max(LEAST_PER_THREAD, int(SECONDS * expected / MEASURED)))
+    players = [Player(setup, branch(7, run), np.array([HORIZON])) for run in range(runs)]
     players[0].play(1)  # compiles
-    with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(lambda player: player.play(WARM), players))
+    shares = [players[thread::threads] for thread in range(threads)]
+
+    def play(until: int) -> float:
         begun = time.monotonic()
-        list(pool.map(lambda player: player.play(WARM + MEASURED), players))
-        return len(players) * MEASURED / (time.monotonic() - begun)
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda share: [player.play(until) for player in share], shares))
+        return time.monotonic() - begun
+
+    play(WARM)
+    return len(players) * MEASURED / play(WARM + MEASURED)
 
 
 def gpu_rate(policy: str, runs: int, world: Any = None) -> float:
@@ -110,7 +117,8 @@ def check_all(names: list[str]) -> list[Row]:
 
 def measured(policy: str, world: Any = None, runs: int = RUNS, **about: Any) -> Row:
     """Steps per second of a policy on one core, on all, and on a GPU."""
-    one, every = cpu_rate(policy, 1, world), cpu_rate(policy, checked_threads(None), world)
+    one = cpu_rate(policy, 1, world, cpu_rate(policy, 1, world))
+    every = cpu_rate(policy, checked_threads(None), world, one)
     gpu = gpu_rate(policy, runs if "windowed" not in policy else runs // 4, world)  # a window takes much memory
     print(f"{policy} {about}: steps/s {one:.3g} on one core, {every:.3g} on all, {gpu:.3g} on the GPU "
           f"({gpu / every:.1f} times)", flush=True)  # fmt: skip

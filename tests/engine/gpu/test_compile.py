@@ -18,7 +18,8 @@ def test_policies_compile_for_cuda(policy: str) -> None:
 
 def test_code_is_kept_short() -> None:
     text = assembly("cascade-kl-ucb")
-    assert len(re.findall(r"\bcall\b", text)) == 2  # of the solver: in a loop over the last list, and over the others
+    # Of the solver, which is not copied to these places: where there is no estimate, and where two are too close.
+    assert 3 <= len(re.findall(r"\bcall\b", text)) <= 5
 
 
 def test_only_branches_backwards_are_marked_as_loops() -> None:

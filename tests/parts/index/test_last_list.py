@@ -9,8 +9,9 @@ from toplist.core.beliefs import MANY
 from toplist.core.problem import Problem
 from toplist.core.slate import NONE, Request
 from toplist.parts.index import KLUCB, UCB1
+from toplist.parts.index.few_on_gpu import FEW_ON_GPU
 from toplist.parts.index.kl_solver import kl_estimate, kl_upper
-from toplist.parts.index.last_list import FEW_ON_GPU, ByLastList
+from toplist.parts.index.last_list import ByLastList
 from toplist.parts.memory.counts import Counts
 
 ITEMS, POSITIONS = 90, 4
@@ -92,9 +93,9 @@ def test_estimates_are_as_close_as_they_say_and_mostly_no_solves() -> None:
         clicked = float(np.floor(examined * random.random() ** 2))
         budget = float(random.uniform(0.1, 25.0))
         value, error = kl_estimate(examined, clicked, budget)
-        assert abs(value - kl_upper(examined, clicked, budget)) <= error <= 2e-6
+        assert abs(value - kl_upper(examined, clicked, budget)) <= error <= 4e-6
         estimates += error > 0.0
-    assert estimates > 2000
+    assert estimates > 2400
 
 
 def test_a_share_that_does_not_fill_the_list_is_not_enough() -> None:
@@ -118,3 +119,27 @@ def test_estimates_that_leave_the_order_open_are_replaced_by_indices() -> None:
         request = request_for(np.arange(ITEMS), key)
         assert choose(form, belief, cache, request) == choose(index, belief, own, request)
     assert cache.solves[0] > 0
+
+
+def test_an_item_behind_a_tie_at_the_end_of_the_list_is_not_forgotten() -> None:
+    index, random, found = KLUCB().prepare(PROBLEM), np.random.default_rng(6), 0
+    while found < 3:
+        tied = 300.0 + float(random.random())
+        better, budget = tied + 1e-5 * float(random.random()), KLUCB().allowance(counts_of(np.zeros(1)))
+        estimates = [kl_estimate(1000.0, clicked, budget)[0] for clicked in (tied, better)]
+        indices = [kl_upper(1000.0, clicked, budget) for clicked in (tied, better)]
+        if not (estimates[0] > estimates[1] and indices[0] < indices[1]):
+            continue
+        found += 1
+        clicked = np.full(ITEMS, 100.0)
+        clicked[:3], clicked[10:15], clicked[40] = 400.0, tied, better
+        belief, form = counts_of(clicked), ByLastList(index)
+        for key in range(3):
+            request = request_for(np.arange(ITEMS), key)
+            lists = [choose(scoring, belief, scoring.scratch(PROBLEM), request) for scoring in (form, index)]
+            assert lists[0] == lists[1]
+            assert lists[0][3] == 40
+
+
+def counts_of(clicked: Any) -> Counts:
+    return Counts(np.full(len(clicked), 1000.0), clicked, np.ones(1), np.full(1, 4000.0), np.zeros(0, dtype=np.int64))

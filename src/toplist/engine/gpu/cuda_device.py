@@ -18,7 +18,7 @@ from toplist.engine.gpu.cuda_arrays import CudaArrays
 from toplist.engine.gpu.cuda_target import kernel_code, let_kernels_call, numba_cuda
 from toplist.support.files import import_optional
 
-BLOCK = 32  # threads: the runs of a block end together, and small blocks spread over all multiprocessors
+BLOCK = 128  # threads: a multiprocessor then plays few batches at a time, and its cache holds their code
 REGISTERS = 128  # per thread, at most: more would leave room for fewer threads
 # Registers of a thread if a run takes at least this many bytes: more threads then wait for memory at the same time.
 FEWER, LARGE = 64, 1 << 14
@@ -46,10 +46,17 @@ def gpus() -> list[CudaDevice]:
 
 
 class CudaDevice:
-    """The GPU of a number; `cuda` is the module from `numba_cuda`."""
+    """The GPU of a number, with a queue of work; `cuda` is the module from `numba_cuda`.
 
-    def __init__(self, cuda: Any, number: int) -> None:
-        self._cuda, self._number = cuda, number
+    The common queue 0 waits for all others, and they wait for it.
+    """
+
+    def __init__(self, cuda: Any, number: int, queue: Any = 0) -> None:
+        self._cuda, self._number, self._queue = cuda, number, queue
+
+    def own_queue(self) -> CudaDevice:
+        """The same GPU with another queue, whose copies and kernels wait for no others."""
+        return CudaDevice(self._cuda, self._number, self._cuda.stream())
 
     def context(self) -> Any:
         """Make it the current GPU, in a with statement."""
@@ -66,42 +73,57 @@ class CudaDevice:
 
     def put(self, array: Any) -> Any:
         """Copy an array to the GPU."""
-        return self._cuda.to_device(np.ascontiguousarray(array))
+        return self._cuda.to_device(np.ascontiguousarray(array), self._queue)
 
     def repeat(self, array: Any, times: int) -> Any:
         """Copy an array to the GPU several times, along a new first axis."""
         target = self._cuda.device_array((times, *array.shape), array.dtype)
         filled = min(times, max(1, REPEATED // array.nbytes))
-        target[:filled].copy_to_device(np.ascontiguousarray(np.broadcast_to(array, (filled, *array.shape))))
+        self.overwrite(target[:filled], np.broadcast_to(array, (filled, *array.shape)))
         while filled < times:
             more = min(filled, times - filled)
-            target[filled : filled + more].copy_to_device(target[:more])
+            target[filled : filled + more].copy_to_device(target[:more], self._queue)
             filled += more
         return target
 
     def overwrite(self, target: Any, array: Any) -> None:
         """Copy an array into one on the GPU."""
-        target.copy_to_device(np.ascontiguousarray(array))
+        target.copy_to_device(np.ascontiguousarray(array), self._queue)
+        self.wait()
 
     def fetch(self, array: Any) -> Any:
         """Copy an array from the GPU."""
-        return array.copy_to_host()
+        host = array.copy_to_host(stream=self._queue)
+        self.wait()
+        return host
 
     def prepare(self, layout: BatchLayout, batch: Batch) -> Any:
-        """The kernel for a batch, and a stream of its own."""
+        """The kernel for a batch."""
         threads = self._cuda.get_current_device().MULTIPROCESSOR_COUNT * (65_536 // REGISTERS)
         waits = len(batch.played) > threads and layout.run_bytes() > LARGE
         arguments, registers = (*batch.shared, *batch[1:], 0, 0), FEWER if waits else REGISTERS
-        return kernel_for(self._cuda, layout, arguments, registers), self._cuda.stream()
+        return kernel_for(self._cuda, layout, arguments, registers)
 
-    def launch(self, prepared: Any, batch: Batch, sampled_positions: int, until: int) -> Any:
-        """Begin to play the runs of a batch until a step; returns an event at its end."""
-        kernel, stream = prepared
+    def launch(self, kernel: Any, batch: Batch, sampled_positions: int, until: int) -> None:
+        """Begin to play the runs of a batch until a step."""
+        blocks = -(-len(batch.played) // BLOCK)
         with warnings.catch_warnings(action="ignore"):  # numba-cuda calls few runs an under-utilised GPU
-            kernel[-(-len(batch.played) // BLOCK), BLOCK, stream](*batch.shared, *batch[1:], sampled_positions, until)
-        done = self._cuda.event(timing=False)
-        done.record(stream)
-        return done
+            kernel[blocks, BLOCK, self._queue](*batch.shared, *batch[1:], sampled_positions, until)
+
+    def is_idle(self) -> bool:
+        """Whether all work of the queue is done; asked of the queue, since an event would hold up others."""
+        driver = import_optional("numba.cuda.cudadrv.driver", "gpu")
+        try:
+            driver.driver.cuStreamQuery(int(self._queue.handle))
+        except driver.CudaAPIError as error:
+            if error.code != driver.binding.CUresult.CUDA_ERROR_NOT_READY:
+                raise
+            return False
+        return True
+
+    def wait(self) -> None:
+        """Wait until all work of the queue is done."""
+        self._queue.synchronize()
 
 
 def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], registers: int) -> Any:

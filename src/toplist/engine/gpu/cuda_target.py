@@ -18,6 +18,7 @@ from toplist.support.files import import_optional
 ROUTINE = re.compile(r'^define .*@"_ZN7toplist[^(]*\([^*(]*\*[^*]*\)$', re.MULTILINE)
 LABEL, TARGETS = re.compile(r'^"?([^"\s:]+)"?:'), re.compile(r'label %"?([^",\s]+)')
 MARK = 9_000_000  # number of the first mark; the compiler numbers its own from 0
+FREED_TOGETHER = 1000  # arrays, at least
 
 _registered: set[Any] = set()
 
@@ -27,6 +28,8 @@ def numba_cuda() -> Any:
     import_optional("numba_cuda", "gpu")
     cuda = import_optional("numba.cuda", "gpu")
     extending = import_optional("numba.cuda.extending", "gpu")
+    # Memory is freed later, together: to free it waits for all kernels.
+    import_optional("numba.cuda.core.config", "gpu").CUDA_DEALLOCS_COUNT = FREED_TOGETHER
     whole = {"forceinline": True}  # arrays can be kept in the thread only where all code is one function
     if wrap not in _registered:
         extending.overload(wrap, strict=False, inline="always")(overload_wrap)

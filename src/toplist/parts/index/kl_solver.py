@@ -12,8 +12,9 @@ from toplist.parts.memory.counts import Counts
 
 BELOW_1 = 1.0 - 2.0**-53
 ROUNDING = 1e-12  # more than that of an index or a sum of few terms
-ACCURATE, NEAR = 0.04, 4.0  # squares of `normal` up to which the series gives an index to 1e-8, or a start
-CLOSE = 2e-6  # errors of estimates that leave the order of few items open
+ACCURATE, NEAR = 0.04, 16.0  # squares of `normal` up to which the series gives an index to 1e-8, or a start
+STEPS = 3  # from there, at most
+CLOSE = 4e-6  # errors of estimates that leave the order of few items open
 HALF, ONE = np.float32(0.5), np.float32(1.0)
 
 
@@ -98,7 +99,7 @@ def kl_series(mean: float, variance: float, normal: float) -> float:
 def kl_estimate(examined: float, clicked: float, budget: float) -> tuple[float, float]:
     """An estimate of `kl_upper` without its logarithms, and a bound of the error; where there is none, `kl_upper`.
 
-    The series; and, unless it is accurate, one step of Halley's method in single precision.
+    The series; and, unless it is accurate, steps of Halley's method in single precision.
     """
     if clicked > 0.0 and clicked < examined:
         per_try = 1.0 / examined
@@ -110,12 +111,15 @@ def kl_estimate(examined: float, clicked: float, budget: float) -> tuple[float, 
             d = kl_series(mean, variance, math.sqrt(square))
             if square <= ACCURATE:
                 return mean + d, ROUNDING + 5e-4 * variance * square * square * square
-            if d < 0.9 * other:
+            for _ in range(STEPS):
+                if not 0.0 < d < 0.9 * other:
+                    break
                 step = kl_step(np.float32(mean), np.float32(other), np.float32(d), np.float32(radius))
                 small = min(d, other - d)
-                error = 1e-6 * (mean + d) * other + 10.0 * abs(step * step * step) / (small * small)
+                error = 2e-6 * (mean + d) * other + 10.0 * abs(step * step * step) / (small * small)
+                d -= step
                 if error <= CLOSE:
-                    return mean + (d - step), error
+                    return mean + d, error
     return kl_upper(examined, clicked, budget), 0.0
 
 

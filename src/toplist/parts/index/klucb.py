@@ -22,6 +22,7 @@ from toplist.core.beliefs import MANY
 from toplist.core.compiling import helper
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.few_on_gpu import FEW_ON_GPU, FewOnGPU
 from toplist.parts.index.gaps import leave_out
 from toplist.parts.index.kl_level import Level, level_of, may_reach_level
 from toplist.parts.index.kl_solver import (
@@ -34,8 +35,7 @@ from toplist.parts.index.kl_solver import (
     kl_tangent,
     kl_upper,
 )
-from toplist.parts.index.klucb_on_gpu import KLUCBOnGPU
-from toplist.parts.index.last_list import FEW_ON_GPU, ByLastList
+from toplist.parts.index.last_list import ByLastList
 from toplist.parts.index.select import FEW, gather, is_contiguous, keep_largest, least_of_maxima, select
 from toplist.parts.index.shortlist import NoShortlist, Shortlist, empty_shortlist
 from toplist.parts.index.sort import insert_pairs, ranked_value, sort_pairs
@@ -137,10 +137,10 @@ class KLUCB(NamedTuple):
         fill_kl_upper_in_bulk(belief, request.candidates, kl_budget(belief, self.loglog), upper)
         return upper
 
-    def on_gpu(self, problem: Problem) -> KLUCB | KLUCBOnGPU | ByLastList:
+    def on_gpu(self, problem: Problem) -> KLUCB | FewOnGPU | ByLastList:
         """A form that chooses the same items and is quicker on a GPU, unless there are very many items."""
         if problem.items <= FEW_ON_GPU:
-            return KLUCBOnGPU(self.loglog)
+            return FewOnGPU(self)
         return ByLastList(self) if problem.items < MANY else self
 
     def allowance(self, belief: Counts) -> float:

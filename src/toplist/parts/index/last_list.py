@@ -30,7 +30,6 @@ from toplist.parts.index.gaps import is_listed
 from toplist.parts.index.select import is_contiguous
 from toplist.parts.memory.counts import Counts
 
-FEW_ON_GPU = 64  # items; with fewer, this form does not pay
 KINDS, SPARE = 4, 2  # different counts of which items are kept, and how many of each beside the length of a list
 RECENT = 16  # counts that others are compared with
 CROWDS = 64  # a power of 2
@@ -116,7 +115,7 @@ class ByLastList(NamedTuple):
         distinct = number_counts(belief, cache, 0, end, known)
         error = max(error, estimate(scoring, cache, known, distinct, budget))
         take_best(cache, request, end)
-        while solve_unclear(scoring, cache, min(end, wanted + 1), budget, error):
+        while solve_unclear(scoring, cache, min(end, wanted + 1), distinct, budget, error):
             take_best(cache, request, end)
         note_crowds(cache, found, distinct)
         keep_of_each(cache, end, distinct, wanted)
@@ -292,22 +291,34 @@ def is_one_of(item: int, items: Ints, count: int) -> bool:
 
 
 @helper
-def solve_unclear(scoring: Any, cache: LastList, count: int, budget: float, error: float) -> bool:
-    """Compute the indices of neighbours among the best where errors of this size leave their order open; if any."""
+def solve_unclear(scoring: Any, cache: LastList, count: int, distinct: int, budget: float, error: float) -> bool:
+    """Compute indices among the best where errors of this size leave their order open; whether there were any."""
     solved = 0
     for j in range(1, count):
         if (
             cache.number[j - 1] != cache.number[j]
             and cache.leading_worth[j - 1] - cache.leading_worth[j] <= 2.0 * error
         ):
-            for neighbour in range(j - 1, j + 1):
-                number = cache.number[neighbour]
-                if cache.error[number] > 0.0:
-                    cache.worth[number] = scoring.solved(cache.examined[number], cache.clicked[number], budget)
-                    cache.error[number] = 0.0
-                    solved += 1
+            solved += solve_number(scoring, cache, cache.number[j - 1], budget)
+            solved += solve_number(scoring, cache, cache.number[j], budget)
+    tied, least = cache.number[count - 1], cache.leading_worth[count - 1]
+    if count > 1 and cache.number[count - 2] == tied:  # further ones can be as close to the last of the list
+        for number in range(distinct):
+            if number != tied and least - 2.0 * error <= cache.worth[number] <= least + 2.0 * error:
+                solved += solve_number(scoring, cache, number, budget)
+                solved += solve_number(scoring, cache, tied, budget)
     cache.solves[0] += solved
     return solved > 0
+
+
+@helper
+def solve_number(scoring: Any, cache: LastList, number: int, budget: float) -> int:
+    """Replace the estimate for different counts by the index; 1 if it was one."""
+    if cache.error[number] == 0.0:
+        return 0
+    cache.worth[number] = scoring.solved(cache.examined[number], cache.clicked[number], budget)
+    cache.error[number] = 0.0
+    return 1
 
 
 @helper

@@ -11,11 +11,15 @@ from toplist.core.beliefs import MANY
 from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.few_on_gpu import FEW_ON_GPU, FewOnGPU
 from toplist.parts.index.gaps import leave_out
-from toplist.parts.index.last_list import FEW_ON_GPU, ByLastList
+from toplist.parts.index.last_list import ByLastList
 from toplist.parts.index.select import gather, is_contiguous, select
 from toplist.parts.index.shortlist import NoShortlist, Shortlist, empty_shortlist
 from toplist.parts.memory.counts import Counts
+
+MOST = 1e30  # a level that only items without observations reach
+SLACK = 1e-6  # relative, of a level: more than the rounding of five operations in single precision
 
 
 class ScoreScratch(NamedTuple):
@@ -158,9 +162,11 @@ class UCB1(NamedTuple):
         """Score the items that can be among the best, and take the best."""
         best_by_formula(self, belief, ucb1_budget(belief, self.scale), cache, request, chosen, scores)
 
-    def on_gpu(self, problem: Problem) -> UCB1 | ByLastList:
-        """A form that chooses the same items and is quicker on a GPU, if there are many items and not very many."""
-        return ByLastList(self) if FEW_ON_GPU < problem.items < MANY else self
+    def on_gpu(self, problem: Problem) -> UCB1 | FewOnGPU | ByLastList:
+        """A form that chooses the same items and is quicker on a GPU, unless there are very many items."""
+        if problem.items <= FEW_ON_GPU:
+            return FewOnGPU(self)
+        return ByLastList(self) if problem.items < MANY else self
 
     def allowance(self, belief: Counts) -> float:
         """T times the term under the root."""
@@ -174,13 +180,15 @@ class UCB1(NamedTuple):
         """The index itself."""
         return formula_value(examined, clicked, budget), 0.0
 
-    def level_for(self, belief: Counts, budget: float, least: float) -> tuple[float, float]:
-        """The budget and the level."""
-        return budget, least
+    def level_for(self, belief: Counts, budget: float, least: float) -> tuple[float, float, float]:
+        """The level, the budget in whole observations, and those per unit of the counts."""
+        return min(least, MOST) * (1.0 - SLACK), budget / belief.unit[0], 1.0 / belief.unit[0]
 
-    def may_reach(self, examined: float, clicked: float, level: tuple[float, float]) -> bool:
-        """Whether the index is at least the level."""
-        return formula_value(examined, clicked, level[0]) >= level[1]
+    def may_reach(self, examined: float, clicked: float, level: tuple[float, float, float]) -> bool:
+        """Whether the index can be at least the level: rounded, but False only if it is not."""
+        least, limit, scale = np.float32(level[0]), np.float32(level[1]), level[2]
+        tries, hits = np.float32(scale * examined), np.float32(scale * clicked)
+        return bool(not hits + math.sqrt(limit * tries) < least * tries)
 
 
 class Greedy(NamedTuple):
