@@ -192,9 +192,7 @@ def fill_head(inverse: Floats, screen: Screen, left: Floats, scale: float, first
 
 
 @routine
-def fill_margins(
-    belief: Any, screen: Screen, covered: Floats, left: Floats, kind: int, width: float, level: int
-) -> float:
+def fill_margins(belief: Any, screen: Screen, covered: Floats, kind: int, width: float, level: int) -> float:
     """Fill the margins against rounding at a level, and return the largest error of a mean."""
     d, head = len(covered), screen.heads[level]
     error, deep = ROUNDING * (d + 4), ROUNDING * (head // 4 + 18)  # of a sum over features, and of a square
@@ -312,7 +310,7 @@ def score_contenders(
     for i in range(len(weights)):
         screen.weights[i] = weights[i]
     fill_head(inverse, screen, left, 1.0 / width, 0, screen.heads[0])
-    doubt, scale = fill_margins(belief, screen, covered, left, kind, width, 0), bonus * width * (1.0 + SLACK)
+    doubt, scale = fill_margins(belief, screen, covered, kind, width, 0), bonus * width * (1.0 + SLACK)
     fill_coarse_bounds(screen, columns, candidates, link, doubt, scale, covered, kind, values)
     best = largest(values, candidates, request.labels, request.key)
     if values[best] == -np.inf:
@@ -321,7 +319,7 @@ def score_contenders(
     found = list_contenders(screen, candidates, values, most)
     if found > FEW:
         fill_head(inverse, screen, left, 1.0 / width, screen.heads[0], screen.heads[1])
-        doubt = fill_margins(belief, screen, covered, left, kind, width, 1)
+        doubt = fill_margins(belief, screen, covered, kind, width, 1)
         some = screen.contenders[:found]
         fill_fine_bounds(screen, columns, some, link, doubt, scale, covered, kind, values)
     while found > 0:  # the largest bound first, so that few are left
