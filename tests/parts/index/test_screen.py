@@ -81,7 +81,7 @@ def test_wide_features_come_first() -> None:
     wide = np.random.default_rng(0).lognormal(-2.0, 3.0, 57)
     wide[[3, 50]], wide[7] = 0.0, 1e-30
     order, begin = np.zeros(57, dtype=np.int64), np.ones(64, dtype=np.int64)
-    order_features(order, wide, begin)
+    order_features(order, wide, begin, np.zeros(57, dtype=np.int64))
     assert sorted(order.tolist()) == list(range(57))
     assert set(order[-3:].tolist()) == {3, 7, 50}
     behind = np.maximum.accumulate(wide[order][::-1])[::-1]

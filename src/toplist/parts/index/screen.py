@@ -19,12 +19,24 @@ from toplist.core.compiling import helper, routine
 from toplist.core.coverage import MAXIMUM, gain
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.link import LOGISTIC, apply_link
-from toplist.parts.index.screen_tiles import TOGETHER, Screen, copy_head, copy_tile, fill_squares_of_head, fill_sums
+from toplist.parts.index.screen_tiles import (
+    FEWER,
+    LEVELS,
+    ROUNDING,
+    TOGETHER,
+    Screen,
+    Singles,
+    add_means,
+    add_squares,
+    copy_head,
+    copy_tile,
+    fill_sums,
+)
 from toplist.parts.index.select import is_contiguous, largest
-from toplist.parts.memory.symmetric import ROWS, add_rows, dot
+from toplist.parts.memory.symmetric import dot
 
-REST = 0.035  # width of a typical item's rest, compared with that of all its features
-ROUNDING = 2.0**-23  # twice the largest relative error of one operation in single precision
+RESTS = (0.07, 0.025)  # per level: width of a typical item's rest around its mean, compared with that of all features
+FEW = 8  # contenders that are scored exactly at once
 TINY, LARGE = 2.0**-100, 2.0**60  # squares that do not matter, and sizes whose squares may overflow single precision
 ROOT_2 = math.sqrt(2.0)
 SLACK = 1e-6  # relative, for the last few operations in single precision
@@ -48,23 +60,29 @@ def typical_width(screen: Screen, inverse: Floats, covered: Floats, kind: int) -
 
 @routine
 def exact_width(inverse: Floats, row: Floats, product: Floats) -> float:
-    """sqrt(x' A x), from the lower triangle of the matrix: blocks below the diagonal count twice."""
-    d, total = len(row), 0.0
-    for first in range(0, d, ROWS):
-        end = min(first + ROWS, d)
-        for i in range(first, end):
-            product[i] = 0.0
-        add_rows(row, inverse, first, end, first, product[first:end])
-        total += dot(product[first:end], row[first:end])
+    """sqrt(x' A x), from the lower triangle of the matrix: four rows at a time, whose part at the diagonal is apart."""
+    d, half, k = len(row), 0.0, 0
     for i in range(d):
         product[i] = 0.0
-    for first in range(ROWS, d, ROWS):
-        add_rows(row, inverse, first, min(first + ROWS, d), 0, product[:first])
-    return math.sqrt(max(total + 2.0 * dot(product, row), 0.0))
+    while k + 4 <= d:
+        a, b, c, e = row[k], row[k + 1], row[k + 2], row[k + 3]
+        w, x, y, z = inverse[k], inverse[k + 1], inverse[k + 2], inverse[k + 3]
+        half += 0.5 * ((a * a * w[k] + b * b * x[k + 1]) + (c * c * y[k + 2] + e * e * z[k + 3]))
+        half += (a * b * x[k] + c * (a * y[k] + b * y[k + 1])) + e * (a * z[k] + b * z[k + 1] + c * z[k + 2])
+        for i in range(k):
+            product[i] += (a * w[i] + b * x[i]) + (c * y[i] + e * z[i])
+        k += 4
+    while k < d:
+        a, w = row[k], inverse[k]
+        half += 0.5 * a * a * w[k]
+        for i in range(k):
+            product[i] += a * w[i]
+        k += 1
+    return math.sqrt(max(2.0 * (half + dot(product, row)), 0.0))
 
 
 @routine
-def order_features(order: Ints, wide: Floats, begin: Ints) -> None:
+def order_features(order: Ints, wide: Floats, begin: Ints, ranks: Ints) -> None:
     """Put wide features before narrow ones, by classes of widths within a factor of the root of 2.
 
     Within a class, features keep their order: bounds need no more.
@@ -73,14 +91,14 @@ def order_features(order: Ints, wide: Floats, begin: Ints) -> None:
     for each in range(classes):
         begin[each] = 0
     for i in range(len(wide)):
-        begin[width_class(wide[i], classes)] += 1
+        ranks[i] = width_class(wide[i], classes)
+        begin[ranks[i]] += 1
     place = 0
     for each in range(classes):
         place, begin[each] = place + begin[each], place
     for i in range(len(wide)):
-        each = width_class(wide[i], classes)
-        order[begin[each]] = i
-        begin[each] += 1
+        order[begin[ranks[i]]] = i
+        begin[ranks[i]] += 1
 
 
 @helper
@@ -91,41 +109,79 @@ def width_class(wide: float, classes: int) -> int:
 
 
 @routine
-def split_features(screen: Screen, inverse: Floats, covered: Floats, left: Floats, kind: int, scale: float) -> int:
-    """Put the widest features first and return the size of the head; fill the factors in the bound of the rest.
+def split_features(screen: Screen, inverse: Floats, covered: Floats, left: Floats, kind: int, scale: float) -> None:
+    """Put the widest features first, and fill the sizes of the heads and the factors of features in the bounds.
 
-    With B the rest's matrix and u the typical gains, x' B x is at most the sum of x_i^2 s_i, s_i = sum over j of
+    With B the rest's matrix and u the typical distances, x' B x is at most the sum of x_i^2 s_i, s_i = sum over j of
     |B_ij| u_j / u_i, because 2 |x_i x_j| is at most x_i^2 u_j / u_i + x_j^2 u_i / u_j.
     """
-    order, wide, usual, spread, d = screen.order, screen.wide, screen.usual, screen.spread, len(covered)
+    order, wide, usual, d = screen.order, screen.wide, screen.usual, len(covered)
+    spread, mean = screen.spread, screen.mean
     for i in range(d):
-        usual[i] = scale * typical_gain(screen, i, covered, kind)
+        around = typical_gain(screen, i, covered, kind) if kind == MAXIMUM else screen.around[i] * abs(left[i])
+        usual[i] = scale * around
         wide[i] = usual[i] * math.sqrt(max(inverse[i, i], 0.0))
-        spread[i] = 0.0
-    order_features(order, wide, screen.classes)
-    head, total = d, 0.0
-    while head > 0:
-        i = order[head - 1]
-        total += wide[i] * wide[i] + 2.0 * usual[i] * spread[i]
-        if total > REST * REST:
-            break
-        line, own = inverse[i], usual[i]
-        for j in range(d):  # vectorised
-            spread[j] += abs(line[j]) * own
-        head -= 1
-    for place in range(head, d):
-        i = order[place]
-        spread[i] = spread[i] * left[i] * left[i] * scale * scale / usual[i] if usual[i] > 0.0 else 0.0
-    return head
+        spread[i], mean[i] = 0.0, 0.0
+    order_features(order, wide, screen.classes, screen.ranks)
+    head, total, level = d, 0.0, LEVELS - 1
+    while level >= 0:
+        group = order[max(head - (head % 4 if head % 4 > 0 else 4), 0) : head]  # heads are multiples of four
+        for i in group:
+            total += wide[i] * wide[i] + 2.0 * usual[i] * spread[i]
+        while level >= 0 and (head == 0 or (total > RESTS[level] * RESTS[level] and head % 4 == 0)):
+            keep_level(screen, left, scale, level, head)
+            level -= 1
+        if level >= 0:
+            add_to_rest(screen, inverse, group, left, kind)
+            head -= len(group)
 
 
 @routine
-def fill_head(belief: Any, screen: Screen, weights: Floats, left: Floats, scale: float, head: int) -> None:
-    """Fill the head's matrix, zeros after it, and the factors of all features."""
-    inverse, order, shares = belief.inverse, screen.order, screen.shares
-    for a in range(head):
+def add_to_rest(screen: Screen, inverse: Floats, group: Ints, left: Floats, kind: int) -> None:
+    """Add up to four features to the rest: their part of its factors, and of its mean's product with the matrix."""
+    spread, mean, usual, centre = screen.spread, screen.mean, screen.usual, screen.centre
+    times = 0.0 if kind == MAXIMUM else 1.0
+    if len(group) == 4:  # at once, so that the sums are loaded and stored once for all of them
+        i, j, k, m = group[0], group[1], group[2], group[3]
+        p, q, r, s = usual[i], usual[j], usual[k], usual[m]
+        a, b = times * left[i] * float(centre[i]), times * left[j] * float(centre[j])
+        c, e = times * left[k] * float(centre[k]), times * left[m] * float(centre[m])
+        w, x, y, z = inverse[i], inverse[j], inverse[k], inverse[m]
+        for i in range(len(spread)):
+            spread[i] += (abs(w[i]) * p + abs(x[i]) * q) + (abs(y[i]) * r + abs(z[i]) * s)
+            mean[i] += (w[i] * a + x[i] * b) + (y[i] * c + z[i] * e)
+        return
+    for j in group:
+        p, a, w = usual[j], times * left[j] * float(centre[j]), inverse[j]
+        for i in range(len(spread)):
+            spread[i] += abs(w[i]) * p
+            mean[i] += w[i] * a
+
+
+@routine
+def keep_level(screen: Screen, left: Floats, scale: float, level: int, head: int) -> None:
+    """Keep the size of a level's head, and the factors of all features at that level."""
+    order, spreads, means, d = screen.order, screen.spreads[level], screen.means[level], len(left)
+    extra = 0.0
+    for place in range(d):
+        i = order[place]
+        if place < head:
+            spreads[i], means[place] = 0.0, ROOT_2 * scale * screen.mean[i]
+        else:
+            usual = screen.usual[i]
+            spreads[i] = screen.spread[i] * left[i] * left[i] * scale * scale / usual if usual > 0.0 else 0.0
+            extra += left[i] * float(screen.centre[i]) * screen.mean[i]
+    for place in range(head, head + 3):
+        means[place] = 0.0
+    screen.heads[level], screen.extra[level] = head, scale * scale * extra
+
+
+@routine
+def fill_head(inverse: Floats, screen: Screen, left: Floats, scale: float, first: int, head: int) -> None:
+    """Fill the head's matrix from row `first` on, and zeros after it."""
+    order, shares = screen.order, screen.shares
+    for a in range(first, head):
         shares[a] = ROOT_2 * scale * left[order[a]]
-    for a in range(head):
         line, row = inverse[order[a]], screen.matrix[a]
         for b in range(a):
             row[b] = line[order[b]]
@@ -133,46 +189,46 @@ def fill_head(belief: Any, screen: Screen, weights: Floats, left: Floats, scale:
     for a in range(head, head + 3):  # up to a multiple of four
         for b in range(a + 1):
             screen.matrix[a, b] = 0.0
-    for i in range(len(order)):
-        screen.factors[0, i], screen.factors[1, i] = weights[i], screen.spread[i]
-    for a in range(head):
-        screen.factors[1, order[a]] = 0.0
 
 
 @routine
-def fill_bounds(
-    belief: Any, screen: Screen, columns: Floats, candidates: Ints, link: int, bonus: float, covered: Floats,
-    kind: int, width: float, head: int, values: Floats,
-) -> None:  # fmt: skip
-    """Fill an upper bound of the value of each candidate that may be chosen; infinity where there is none."""
-    squares, sums, d = screen.squares, screen.sums, len(covered)
-    error, deep = ROUNDING * (d + 4), ROUNDING * (head // 4 + 16)  # of a sum over features, and of a square
-    doubt, size = 0.0, 0.0  # of a mean; and the largest sum of the widths of the head's single features
+def fill_margins(belief: Any, screen: Screen, covered: Floats, kind: int, width: float, level: int) -> float:
+    """Fill the margins against rounding at a level, and return the largest error of a mean."""
+    d, head = len(covered), screen.heads[level]
+    error, deep = ROUNDING * (d + 4), ROUNDING * (head // 4 + 18)  # of a sum over features, and of a square
+    doubt, size, apart = 0.0, math.sqrt(max(screen.extra[level], 0.0)), 0.0
     for i in range(d):
-        doubt += error * abs(belief.theta[i] * gain(screen.peak[i], covered[i], kind))
-    for a in range(head):
+        peak = abs(gain(screen.peak[i], covered[i], kind))
+        doubt += error * abs(belief.theta[i]) * peak
+        apart += float(screen.spreads[level, i]) * screen.peak[i] * screen.peak[i]
+    for a in range(head):  # the largest sum of the widths of single features
         i = screen.order[a]
         size += abs(gain(screen.peak[i], covered[i], kind)) * math.sqrt(max(belief.inverse[i, i], 0.0)) / width
     screen.margin[0] = deep * size * size + TINY if size < LARGE else np.inf
     screen.margin[1] = 1.0 + error
-    for begin in range(0, len(candidates), TOGETHER):
-        some = candidates[begin : begin + TOGETHER]
-        tile, number = screen.tile, some[0] // TOGETHER
-        if kind != MAXIMUM and some[0] % TOGETHER == 0 and is_contiguous(some):
-            tile = screen.tiles[number * len(tile) : (number + 1) * len(tile)]
-        else:
-            copy_tile(screen, columns, some, covered, kind)
-        fill_sums(screen, tile)
-        copy_head(screen, tile, head)
-        fill_squares_of_head(screen, head)
-        more, times = screen.margin[0], screen.margin[1]
-        for i in range(TOGETHER):
-            squares[i] = math.sqrt(max(squares[i] + more, more))
-        for i in range(TOGETHER):
-            sums[i + TOGETHER] = math.sqrt(times * sums[i + TOGETHER])
-        for i in range(TOGETHER):
-            squares[i] += sums[i + TOGETHER]
-        keep_bounds(screen, some, link, doubt, bonus * width * (1.0 + SLACK), values)
+    screen.margin[2] = ROUNDING * math.sqrt(apart)
+    return doubt
+
+
+@helper
+def fill_bounds(
+    screen: Screen, tile: Singles, width: int, candidates: Ints, link: int, doubt: float, scale: float, level: int,
+    kind: int, values: Floats,
+) -> None:  # fmt: skip
+    """Set the values of a tile's candidates to their bounds, from the squares of their heads."""
+    squares, sums, head = screen.squares, screen.sums, screen.heads[level]
+    fill_sums(screen, tile, width, screen.spreads[level], screen.nothing if kind == MAXIMUM else screen.centre)
+    if kind != MAXIMUM:
+        add_means(screen, width, head, screen.means[level])
+    more, times, apart = screen.margin[0], screen.margin[1], screen.margin[2]
+    least, more = more, more + np.float32(screen.extra[level])
+    for i in range(width):
+        squares[i] = math.sqrt(max(squares[i] + more, least))
+    for i in range(width):
+        sums[i + width] = math.sqrt(times * sums[i + width])
+    for i in range(width):
+        squares[i] += sums[i + width] + apart
+    keep_bounds(screen, candidates, link, doubt, scale, values)
 
 
 @routine
@@ -197,6 +253,46 @@ def keep_bounds(screen: Screen, candidates: Ints, link: int, doubt: float, scale
 
 
 @routine
+def fill_coarse_bounds(
+    screen: Screen, columns: Floats, candidates: Ints, link: int, doubt: float, scale: float, covered: Floats,
+    kind: int, values: Floats,
+) -> None:  # fmt: skip
+    """Fill an upper bound of the value of each candidate that may be chosen; infinity where there is none."""
+    squares, head = screen.squares, screen.heads[0]
+    for begin in range(0, len(candidates), TOGETHER):
+        some = candidates[begin : begin + TOGETHER]
+        tile, number = screen.tile, some[0] // TOGETHER
+        if kind != MAXIMUM and some[0] % TOGETHER == 0 and is_contiguous(some):
+            tile = screen.tiles[number * len(tile) : (number + 1) * len(tile)]
+        else:
+            copy_tile(screen, columns, some, TOGETHER, covered, kind)
+        copy_head(screen, tile, TOGETHER, head)
+        for i in range(TOGETHER):
+            squares[i] = 0.0
+        add_squares(screen, TOGETHER, 0, head)
+        for i in range(len(some)):
+            screen.coarse[some[i]] = squares[i]
+        fill_bounds(screen, tile, TOGETHER, some, link, doubt, scale, 0, kind, values)
+
+
+@routine
+def fill_fine_bounds(
+    screen: Screen, columns: Floats, candidates: Ints, link: int, doubt: float, scale: float, covered: Floats,
+    kind: int, values: Floats,
+) -> None:  # fmt: skip
+    """Fill a closer bound for some candidates, from the squares of their coarse heads."""
+    squares, first, head = screen.squares, screen.heads[0], screen.heads[1]
+    for begin in range(0, len(candidates), FEWER):
+        some = candidates[begin : begin + FEWER]
+        copy_tile(screen, columns, some, FEWER, covered, kind)
+        copy_head(screen, screen.tile, FEWER, head)
+        for i in range(len(some)):
+            squares[i] = screen.coarse[some[i]]
+        add_squares(screen, FEWER, first, head)
+        fill_bounds(screen, screen.tile, FEWER, some, link, doubt, scale, 1, kind, values)
+
+
+@routine
 def score_contenders(
     belief: Any, screen: Screen, columns: Floats, weights: Floats, left: Floats, request: Request, link: int,
     bonus: float, covered: Floats, kind: int, values: Floats,
@@ -206,18 +302,26 @@ def score_contenders(
     On entry, `values` are those before the last item was placed, with -inf for items that are not to be chosen. Returns
     whether there were bounds: there are none if a typical item has a width of 0.
     """
-    candidates = request.candidates
-    width = typical_width(screen, belief.inverse, covered, kind)
+    candidates, inverse = request.candidates, belief.inverse
+    width = typical_width(screen, inverse, covered, kind)
     if not width > 0.0:
         return False
-    head = split_features(screen, belief.inverse, covered, left, kind, 1.0 / width)
-    fill_head(belief, screen, weights, left, 1.0 / width, head)
-    fill_bounds(belief, screen, columns, candidates, link, bonus, covered, kind, width, head, values)
+    split_features(screen, inverse, covered, left, kind, 1.0 / width)
+    for i in range(len(weights)):
+        screen.weights[i] = weights[i]
+    fill_head(inverse, screen, left, 1.0 / width, 0, screen.heads[0])
+    doubt, scale = fill_margins(belief, screen, covered, kind, width, 0), bonus * width * (1.0 + SLACK)
+    fill_coarse_bounds(screen, columns, candidates, link, doubt, scale, covered, kind, values)
     best = largest(values, candidates, request.labels, request.key)
     if values[best] == -np.inf:
         return True
     most = score_exactly(belief, screen, request, best, link, bonus, covered, kind, values)
     found = list_contenders(screen, candidates, values, most)
+    if found > FEW:
+        fill_head(inverse, screen, left, 1.0 / width, screen.heads[0], screen.heads[1])
+        doubt = fill_margins(belief, screen, covered, kind, width, 1)
+        some = screen.contenders[:found]
+        fill_fine_bounds(screen, columns, some, link, doubt, scale, covered, kind, values)
     while found > 0:  # the largest bound first, so that few are left
         at = 0
         for i in range(1, found):

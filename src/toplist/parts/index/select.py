@@ -33,25 +33,26 @@ def select_few(values: Floats, slots: Ints, count: int, labels: Ints, key: int, 
     worst = least_of_maxima(values[:count], scores[:wanted])  # the last position's value will not be below it
     lowest, compared = 0.0, False  # the standing at the last position
     while i < count:
-        while i + 4 <= count and max(values[i], values[i + 1], values[i + 2], values[i + 3]) < worst:
-            i += 4  # one comparison for four values, since almost all are smaller
-        if i == count:
-            break
-        value, slot = values[i], slots[i]
-        i += 1
-        if value < worst:
+        end = min(i + 4, count)
+        if i + 4 == end and max(values[i], values[i + 1], values[i + 2], values[i + 3]) < worst:
+            i = end  # one comparison for four values, since almost all are smaller
             continue
-        if filled == wanted:
-            if value == worst:
-                if not compared:
-                    lowest, compared = standing(chosen[wanted - 1], labels, key), True
-                if is_behind(slot, lowest, labels, key) or wins_tie(chosen[wanted - 1], slot, labels, key):
-                    continue
-        else:
-            filled += 1
-        insert(value, slot, filled, labels, key, chosen, scores)
-        if filled == wanted:
-            worst, compared = scores[wanted - 1], False
+        while i < end:
+            value, slot = values[i], slots[i]
+            i += 1
+            if value < worst:
+                continue
+            if filled == wanted:
+                if value == worst:
+                    if not compared:
+                        lowest, compared = standing(chosen[wanted - 1], labels, key), True
+                    if is_behind(slot, lowest, labels, key) or wins_tie(chosen[wanted - 1], slot, labels, key):
+                        continue
+            else:
+                filled += 1
+            insert(value, slot, filled, labels, key, chosen, scores)
+            if filled == wanted:
+                worst, compared = scores[wanted - 1], False
     return filled
 
 
