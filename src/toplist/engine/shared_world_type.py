@@ -1,4 +1,4 @@
-"""Worlds of several classes, with their users, wrapped in one shared type: a policy is compiled once for all of them."""
+"""Worlds of several classes, with their users, wrapped in one shared type: a policy is compiled once for all."""
 
 from __future__ import annotations
 
