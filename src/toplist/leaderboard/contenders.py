@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from toplist.core.problem import InvalidInput
 from toplist.leaderboard.suite import SuiteProblem
 from toplist.parts.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick, UntilSatisfied
-from toplist.policies import GRAB, PBMHB, Policy, RecurRank, catalogue, make
+from toplist.policies import GRAB, PBMHB, PMED, Policy, RecurRank, catalogue, make
 from toplist.support.catalogue import REQUIRED, part_text
 
 YARDSTICK = "random"
@@ -58,7 +58,7 @@ class Contender(NamedTuple):
         if not able.learns:
             return ()
         fitting = None  # one bandit per position, and elimination, assume nothing of this kind
-        if isinstance(policy, GRAB | PBMHB):
+        if isinstance(policy, GRAB | PBMHB | PMED):
             fitting = FITTING[EveryPlace]
         elif isinstance(policy, Policy):
             fitting = FITTING.get(type(policy.reading))
