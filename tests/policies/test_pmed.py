@@ -129,6 +129,14 @@ def test_the_fit_has_the_largest_likelihood() -> None:
     assert np.all(np.diff(fitted) <= 0.0)
 
 
+def test_fitted_examination_descends() -> None:
+    """Also where the second position has more clicks than the first."""
+    shown = np.full((3, 3), 100.0)
+    theta, kappa = np.full(3, 0.5), 1.0 / np.arange(1.0, 4.0)
+    fit_factors(shown * [0.2, 0.4, 0.1], shown, theta, kappa, 100)
+    assert kappa[1] == 1.0 > kappa[2] > 0.2
+
+
 def paths(plan: dict[tuple[int, int], float], leader: list[int]) -> list[tuple[float, list[int]]]:
     """The plan as lists: paths from outside first, each begun where most is left, then cycles."""
     found = []
@@ -164,22 +172,25 @@ def test_lists_are_those_of_the_plain_rule() -> None:
     items, places, alpha = len(THETA), 3, 2.0
     problem, kappa = Problem(items, places), np.array([1.0, 0.6, 0.3])
     policy = make("pmed(alpha=2, fit_gap=5, plan_gap=40)").prepare(problem)
-    belief, page = policy.begin(problem), empty_page(places)
+    belief, page, cache = policy.begin(problem), empty_page(places), policy.scratch(problem)
+    labels = np.array([11, 5, 23, 2, 17, 3, 8])
+    turns = sorted(range(items), key=lambda item: -branch(-2, labels[item]))  # the item of each turn
     cyclic = [[(first + place) % items for place in range(places)] for first in range(items)]
     waiting, shown, learned, planned = [list(made) for made in cyclic], np.zeros((items, places)), 0, 0
     rng, late, long_ways = np.random.default_rng(4), [], 0
     for number in range(1500):
         key, slate = branch(8, number), policy.slate(problem)
-        request = Request(np.arange(items), places, NONE, NONE, np.zeros((items, 0)), 0, np.arange(items), key)
-        policy.rank(belief, policy.scratch(problem), request, slate)
-        assert slate.items.tolist() == waiting[int(uniform(branch(key, -1), 0) * len(waiting))], f"list {number}"
+        request = Request(np.arange(items), places, NONE, NONE, np.zeros((items, 0)), 0, labels, key)
+        policy.rank(belief, cache, request, slate)
+        drawn = waiting[int(uniform(branch(key, -1), 0) * len(waiting))]
+        assert slate.items.tolist() == [turns[turn] for turn in drawn], f"list {number}"
         late.append((slate, (rng.random(places) < THETA[slate.items] * kappa).astype(np.int64)))
         while len(late) > (3 if number % 50 < 10 else 0):
             given, page.clicks[:] = late.pop(0)
             page.seen[:] = -1.0
             policy.learn(belief, given, page)
             learned += 1
-            made = given.items.tolist()
+            made = [turns.index(item) for item in given.items.tolist()]
             shown[made, range(places)] += 1
             if made in waiting:
                 waiting[waiting.index(made)] = waiting[-1]
@@ -198,7 +209,9 @@ def test_lists_are_those_of_the_plain_rule() -> None:
                     add(list(made))
             cells = {(i, at): belief.need[i, at] * math.log(learned) for i in range(items) for at in range(places)}
             seen = shown.copy()
-            for count, made in paths({cell: left for cell, left in cells.items() if leader[cell[1]] != cell[0]}, leader):
+            for count, made in paths(
+                {cell: left for cell, left in cells.items() if leader[cell[1]] != cell[0]}, leader
+            ):
                 least = seen[made, range(places)].min()
                 if least < count:
                     add(made)
@@ -206,4 +219,6 @@ def test_lists_are_those_of_the_plain_rule() -> None:
                     long_ways += sum(a != b for a, b in zip(made, leader, strict=True)) > 1
                 seen[made, range(places)] -= min(least, count)
     assert planned > 10 < long_ways
-    assert sorted(range(items), key=lambda item: -belief.theta[item])[:places] == [2, 6, 0]
+    assert sorted(range(items), key=lambda turn: -belief.theta[turn])[:places] == [
+        turns.index(item) for item in (2, 6, 0)
+    ]

@@ -14,7 +14,9 @@ from toplist.core.protocols.kinds import expect_kind
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.parts.feedback import EveryPlace
+from toplist.parts.index.select import select
 from toplist.policies.by_name import entry
+from toplist.policies.dual_simplex import Tableau
 from toplist.policies.pmed_plan import (
     FIRST_SWEEPS,
     SWEEPS,
@@ -26,11 +28,16 @@ from toplist.policies.pmed_plan import (
 )
 
 ENOUGH = 0.5  # displays that may be missing from a plan
+ORDER = -2  # the key of the order of the items, the same for all lists
+PLANNING = ("order", "rate", "level", "leading", "cost", "weight", "asked", *Tableau._fields)
 GROWTH = 0.1  # share by which the number of lists grows between two plans, at least
 
 
 class Displays(NamedTuple):
-    """Clicks per item and position, the last fit and the last plan, and the lists to be shown next."""
+    """Clicks per item and position, the last fit and the last plan, and the lists to be shown next.
+
+    Items are counted in the order of their hashes, in which the first lists show them.
+    """
 
     clicked: Floats  # (items, positions)
     shown: Floats
@@ -47,7 +54,28 @@ class Displays(NamedTuple):
     place: Ints  # (items,): the position in the best list, or -1
     mark: Ints  # (positions,)
     path: Ints  # (positions + 1, 2)
-    plan: Plan
+    order: Ints  # from here on, the arrays of a plan ...
+    rate: Floats
+    level: Floats
+    leading: Floats
+    cost: Floats
+    weight: Floats
+    asked: Floats
+    row: Floats  # ... and of its program
+    value: Floats
+    price: Floats
+    basic: Ints
+    free: Ints
+    used: Ints
+
+
+class Turns(NamedTuple):
+    """The order of the items by their hashes."""
+
+    items: Ints
+    labels: Ints  # for which it was found
+    score: Floats  # scratch
+    drawn: Floats
 
 
 class PMED(NamedTuple):
@@ -86,32 +114,39 @@ class PMED(NamedTuple):
             queue[first] = (first + np.arange(places)) % items
         clicked, shown, need, left, seen = np.zeros((5, items, places))
         leader, made, mark = np.zeros((3, places), dtype=np.int64)
+        *arrays, table = empty_plan(items, places)
         return Displays(
             clicked=clicked, shown=shown, theta=np.full(items, 0.5), kappa=1.0 / np.arange(1.0, places + 1.0),
             need=need, queue=queue, waiting=np.full(1, items), clock=np.zeros(3), left=left, seen=seen, leader=leader,
             made=made, place=np.zeros(items, dtype=np.int64), mark=mark,
-            path=np.zeros((places + 1, 2), dtype=np.int64), plan=empty_plan(items, places),
+            path=np.zeros((places + 1, 2), dtype=np.int64), **dict(zip(PLANNING, [*arrays, *table], strict=True)),
         )  # fmt: skip
 
-    def scratch(self, problem: Problem) -> Ints:
-        """Nothing: lists are made while others are learned."""
-        return np.zeros(1, dtype=np.int64)
+    def scratch(self, problem: Problem) -> Turns:
+        """The order of the items is not known yet."""
+        items, labels = np.zeros((2, problem.items), dtype=np.int64)
+        score, drawn = np.zeros((2, problem.items))
+        return Turns(items, labels, score, drawn)
 
     def slate(self, problem: Problem) -> Slate:
-        """No memo."""
-        return empty_slate(problem.positions, problem.features, memo=0)
+        """The memo holds the turn of each item, counted from 1."""
+        return empty_slate(problem.positions, problem.features, memo=1)
 
     def capabilities(self) -> Capabilities:
         """Lists are planned ahead for all items, so all must be eligible, and none can be added."""
-        return Capabilities(adds_items=False, takes_subsets=False, takes_pins=False, samples="nothing")
+        return Capabilities(
+            adds_items=False, takes_subsets=False, takes_pins=False, learns_from_any_list=False, samples="nothing"
+        )
 
-    def rank(self, belief: Displays, cache: Ints, request: Request, slate: Slate) -> None:
+    def rank(self, belief: Displays, cache: Turns, request: Request, slate: Slate) -> None:
         """Show one of the waiting lists, drawn at random."""
+        find_turns(cache, request)
         size = min(request.positions, len(request.candidates))
         slate.size[0] = size
         drawn = int(uniform(branch(request.key, -1), 0) * belief.waiting[0])
         for place in range(size):
-            slate.items[place] = belief.queue[drawn, place]
+            slate.items[place] = cache.items[belief.queue[drawn, place]]
+            slate.memo[place, 0] = float(belief.queue[drawn, place] + 1)
 
     def learn(self, belief: Displays, slate: Slate, page: Page) -> None:
         """Count what was shown; after the last waiting list, find the next ones."""
@@ -119,21 +154,23 @@ class PMED(NamedTuple):
         self.reading.read(page, size)
         belief.clock[0] += 1.0
         for place in range(size):
-            belief.clicked[slate.items[place], place] += page.weight[place] * page.value[place]
-            belief.shown[slate.items[place], place] += page.weight[place]
-        strike_off(belief, slate.items, size)
+            item = int(slate.memo[place, 0]) - 1
+            belief.made[place] = item
+            belief.clicked[item, place] += page.weight[place] * page.value[place]
+            belief.shown[item, place] += page.weight[place]
+        strike_off(belief, belief.made, size)
         if belief.waiting[0] == 0:
             next_lists(belief, self.alpha, self.fit_gap, self.plan_gap)
 
     def sample(self, belief: Displays, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
-        """Count displays of an item at a position."""
-        belief.clicked[item, place] += weight * value
-        belief.shown[item, place] += weight
+        """Ignored: the first lists show every item at every position."""
 
     def assess(self, belief: Displays, request: Request, place: int | None) -> Assessment:
         """Displays, clicks per display, and no index."""
-        clicked = belief.clicked.sum(axis=1)[request.candidates]
-        shown = belief.shown.sum(axis=1)[request.candidates]
+        turns = self.scratch(Problem(*belief.shown.shape))
+        find_turns(turns, request)
+        turn = np.argsort(turns.items)[request.candidates]
+        clicked, shown = belief.clicked.sum(axis=1)[turn], belief.shown.sum(axis=1)[turn]
         mean = np.full(len(shown), np.nan)
         np.divide(clicked, shown, out=mean, where=shown > 0.0)
         return Assessment(shown, mean, np.full(len(shown), np.nan), why="in the best known list, or to rule out others")
@@ -165,6 +202,28 @@ def pmed(alpha: float = 1.0, fit_gap: float = 20.0, plan_gap: float = 1000.0) ->
     return PMED(alpha, fit_gap, plan_gap)
 
 
+@routine
+def find_turns(cache: Turns, request: Request) -> None:
+    """Fill the order of the items, unless it is that of the last list."""
+    same = cache.items[0] != cache.items[len(cache.items) - 1] or len(cache.items) == 1
+    for item in range(len(cache.items)):
+        same = same and cache.labels[item] == request.labels[item]
+        cache.labels[item] = request.labels[item]
+    if not same:
+        for item in range(len(cache.items)):
+            cache.score[item] = 0.0  # equal values: in the order of the hashes
+        select(cache.score, request.candidates, len(cache.items), request.labels, ORDER, cache.items, cache.drawn)
+
+
+@helper
+def planning(belief: Displays) -> Plan:
+    """The arrays of the belief that plans are made with."""
+    table = Tableau(belief.row, belief.value, belief.price, belief.basic, belief.free, belief.used)
+    return Plan(
+        belief.order, belief.rate, belief.level, belief.leading, belief.cost, belief.weight, belief.asked, table
+    )
+
+
 @helper
 def strike_off(belief: Displays, items: Ints, size: int) -> None:
     """Take a list that was shown off the waiting ones."""
@@ -189,9 +248,9 @@ def next_lists(belief: Displays, alpha: float, fit_gap: float, plan_gap: float) 
         fit_factors(belief.clicked, belief.shown, belief.theta, belief.kappa, sweeps)
         belief.clock[1] = lists
     if belief.clock[2] == 0.0 or lists >= belief.clock[2] + max(plan_gap, GROWTH * belief.clock[2]):
-        make_plan(belief.plan, belief.theta, belief.kappa, belief.need)
+        make_plan(planning(belief), belief.theta, belief.kappa, belief.need)
         belief.clock[2] = lists
-    order, leader, items = belief.plan.order, belief.leader, len(belief.theta)
+    order, leader, items = belief.order, belief.leader, len(belief.theta)
     sort_by_attraction(belief.theta, order)
     for item in range(items):
         belief.place[item] = -1

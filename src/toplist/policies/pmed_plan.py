@@ -44,7 +44,7 @@ class Plan(NamedTuple):
     leading: Floats  # (positions,): logarithm of the click rate of each position in the best list
     cost: Floats  # (items * positions,): regret of a display
     weight: Floats  # what a display tells against another world
-    shown: Floats  # the displays of the last solution
+    asked: Floats  # the displays of the last solution
     table: Tableau
 
 
@@ -132,7 +132,7 @@ def make_plan(plan: Plan, theta: Floats, kappa: Floats, need: Floats) -> None:
         add_constraint(plan.table, plan.weight, 0.0)
     if not solve_program(plan.table):
         return
-    fill_solution(plan.table, plan.shown)
+    fill_solution(plan.table, plan.asked)
     for number in range(ROUNDS):
         before = plan.table.used[0]
         for low in range(1, items):
@@ -150,10 +150,10 @@ def make_plan(plan: Plan, theta: Floats, kappa: Floats, need: Floats) -> None:
             break
         if not solve_program(plan.table):
             return
-        fill_solution(plan.table, plan.shown)
+        fill_solution(plan.table, plan.asked)
     for i in range(items):
         for place in range(places):
-            need[plan.order[i], place] = plan.shown[i * places + place] if i != place else 0.0
+            need[plan.order[i], place] = plan.asked[i * places + place] if i != place else 0.0
 
 
 @helper
@@ -206,7 +206,7 @@ def gather(
     """Add the derivatives of an item's attraction, and narrow the limits of a step: rates stay below 1."""
     level = plan.level
     for place in range(places):
-        count = plan.shown[i * places + place]
+        count = plan.asked[i * places + place]
         if count > 0.0 and place not in (i, other):
             now = level[i] + plan.leading[place] - level[place]
             one, two = slopes(plan.rate[i * places + place], now)
@@ -215,7 +215,7 @@ def gather(
             high_limit = min(high_limit, -0.9 * now)
     if i < places:
         for item in range(len(level)):
-            count = plan.shown[item * places + i]
+            count = plan.asked[item * places + i]
             if count > 0.0 and item not in (i, other):
                 now = level[item] + plan.leading[i] - level[i]
                 one, two = slopes(plan.rate[item * places + i], now)
@@ -239,6 +239,6 @@ def weigh_world(plan: Plan, places: int) -> tuple[float, float]:
                 away = share * (math.log(share) - level)
                 away += (1.0 - share) * (math.log1p(-share) - math.log(-math.expm1(level)))
                 plan.weight[at] = max(away, 0.0)
-                told += plan.shown[at] * plan.weight[at]
+                told += plan.asked[at] * plan.weight[at]
                 most = max(most, plan.weight[at])
     return told, most
