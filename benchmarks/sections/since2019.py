@@ -9,6 +9,7 @@ from typing import Any
 from benchmarks import numpy_features, numpy_since2019
 from benchmarks.contenders import Contender, Size, Topics, engine, features_in_numpy, in_numpy
 from benchmarks.measure import Effort, ratio, rough, rounds_of, steps_for
+from benchmarks.numpy_pmed import pmed
 from benchmarks.numpy_unirank import uni_rank
 from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
 
@@ -26,6 +27,7 @@ LOOPS = {
     "glrt-cascade-ucb": numpy_since2019.glrt_ucb,
     "glrt-cascade-kl-ucb": numpy_since2019.glrt_kl_ucb,
     "uni-rank": uni_rank,
+    "pmed": pmed,
 }
 OVER_FEATURES = {
     "lin-ts-cascade(sigma=0.1)": numpy_since2019.lin_ts_cascade,  # the noise of the NumPy loops

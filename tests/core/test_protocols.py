@@ -111,6 +111,7 @@ POLICIES: list[protocols.PolicyLike] = [
     policies.BubbleRank(),
     policies.GRAB(),
     policies.PBMHB(),
+    policies.PMED(),
 ]
 RENUMBERING: list[protocols.Renumbering] = [policies.BubbleRank()]
 HOT: dict[Any, Any] = {

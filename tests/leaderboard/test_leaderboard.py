@@ -365,3 +365,13 @@ def test_names_that_cannot_play_are_refused() -> None:
         field_of({}, {}, ["cascade-ucb2"])
     with pytest.raises(toplist.InvalidInput, match="label"):
         field_of({}, {"dcm-ts": make("cascade-ts")}, [])
+
+
+def test_no_policy_begins_with_the_best_list() -> None:
+    """In some worlds the first items are the best; BubbleRank, which improves a given list, must not be given it."""
+    (contender,) = (each for each in field_of({}, {}, ["bubble-rank"]) if each.label == "bubble-rank")
+    for problem in read_suite().problems:
+        ranking = contender.policy(problem).ranking
+        positions = problem.made().world.checked().problem(None).positions
+        assert sorted(ranking) == list(range(problem.items))
+        assert sorted(ranking[:positions]) != list(range(positions)), problem.name

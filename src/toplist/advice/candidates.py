@@ -42,11 +42,14 @@ def candidate_policies(
         "dcm-ts": "the default: learns from every item down to the last click, by Thompson sampling",
         "dcm-kl-ucb(loglog=0)": "the same reading of clicks with an index that explains every list",
     }
+    if not clicks_twice:
+        found["cascade-kl-ucb-plus-plus"] = "one click per list: an index that explores little over many lists"
     if clicks_twice:
         found["cascade-ts"] = "reads up to the first click only, where later clicks mislead"
     if examination is not None and situation.positions > 1:
         looks = np.clip(examination[: situation.positions], LEAST_EXAMINATION, 1.0).round(3).tolist()
         found[call_text("pbm-ts", {"examination": looks})] = "counts clicks by how often their position is examined"
+        found["pb-mhb"] = "learns how often each position is examined, where the fit may be wrong"
     found["bubble-rank(delta=0.001)"] = "starts from the fitted order and changes it in small steps"
     if changes > 0:
         prefix, rate = "dcm" if clicks_twice else "cascade", {"changes": max(1, round(changes))}

@@ -44,10 +44,10 @@ def with_shared_type(users: Sequence[Any]) -> list[Any]:
     """
     examples: dict[Any, Any] = {}  # one of each type, as placeholder
     for one in users:
-        examples.setdefault(_type_of(one), one)
+        examples.setdefault(type_of(one), one)
     chained = []
     for one in users:
-        links = [one if kind == _type_of(one) else example for kind, example in examples.items()]
+        links = [one if kind == type_of(one) else example for kind, example in examples.items()]
         chain = links.pop()
         for link in reversed(links):
             chain = UserUnion(link, chain, link is one)
@@ -55,8 +55,8 @@ def with_shared_type(users: Sequence[Any]) -> list[Any]:
     return chained
 
 
-def _type_of(part: Any) -> Any:
+def type_of(part: Any) -> Any:
     """The class of a part with the classes of its own parts, as the compiler distinguishes them."""
     if hasattr(part, "_fields"):
-        return (type(part), *(_type_of(field) for field in part))
+        return (type(part), *(type_of(field) for field in part))
     return type(part)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from toplist.core.problem import InvalidInput
 from toplist.leaderboard.suite import SuiteProblem
 from toplist.parts.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick, UntilSatisfied
-from toplist.policies import GRAB, PBMHB, Policy, RecurRank, catalogue, make
+from toplist.policies import GRAB, PBMHB, PMED, BubbleRank, Policy, RecurRank, catalogue, make
 from toplist.support.catalogue import REQUIRED, part_text
 
 YARDSTICK = "random"
@@ -41,8 +43,15 @@ class Contender(NamedTuple):
     own: bool = False
 
     def policy(self, problem: SuiteProblem) -> Any:
-        """The policy that plays a problem."""
-        return self.policies.get(problem.kind, self.policies[""])
+        """The policy that plays a problem.
+
+        BubbleRank improves a given list. In some worlds the best items are the first, so the order of the items would
+        be a gift; it begins with an order that has nothing to do with them.
+        """
+        policy = self.policies.get(problem.kind, self.policies[""])
+        if isinstance(policy, BubbleRank) and len(policy.ranking) == 0:
+            policy = policy._replace(ranking=np.random.default_rng(problem.items).permutation(problem.items).tolist())
+        return policy
 
     def plays(self, problem: SuiteProblem) -> bool:
         """Whether it can play a problem: policies over features need some, and RecurRank the same ones all the time."""
@@ -58,7 +67,7 @@ class Contender(NamedTuple):
         if not able.learns:
             return ()
         fitting = None  # one bandit per position, and elimination, assume nothing of this kind
-        if isinstance(policy, GRAB | PBMHB):
+        if isinstance(policy, GRAB | PBMHB | PMED):
             fitting = FITTING[EveryPlace]
         elif isinstance(policy, Policy):
             fitting = FITTING.get(type(policy.reading))

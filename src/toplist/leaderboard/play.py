@@ -17,9 +17,10 @@ import numpy as np
 from toplist.core.beliefs import all_arrays
 from toplist.core.problem import checked_seed, whole
 from toplist.core.slate import Floats, Ints
-from toplist.engine.compare import curves_in_turn, users_of_shared_types
+from toplist.engine.compare import curves_in_turn
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.resume_file import ResumeFile, describe
+from toplist.engine.shared_world_type import setups_of_shared_types
 from toplist.engine.simulate import checked_checkpoints, checked_threads, scheduler_of
 from toplist.leaderboard.contenders import Contender
 from toplist.leaderboard.suite import SuiteProblem
@@ -94,13 +95,12 @@ def play_suite(
     matches, equal = once(matches_of(problems, contenders, steps, runs))
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    schedulers, setups = [], []
-    for match, shared in zip(matches, users_of_shared_types([match.setup for match in matches]), strict=True):
+    setups, schedulers = setups_of_shared_types([match.setup for match in matches]), []
+    for match, setup in zip(matches, setups, strict=True):
         label = match.contender.label
         path = None if folder is None else folder / f"{match.problem.name}-{slug(label)}.npz"
         file = ResumeFile(path, partial(describe, {label: match.setup}, checkpoints, seed))
-        setups.append(match.setup._replace(users=shared))
-        schedulers.append(schedule({label: setups[-1]}, checkpoints, runs, seed, file))
+        schedulers.append(schedule({label: setup}, checkpoints, runs, seed, file))
     costs = KeptCosts(folder)
     found: dict[str, dict[str, PlayedCell]] = {}
     waiting = [setup for setup, each in zip(setups, schedulers, strict=True) if setup.compiled and each.earlier == 0]

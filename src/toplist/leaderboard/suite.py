@@ -41,6 +41,11 @@ class SuiteProblem(NamedTuple):
         return SimulatedProblem.of(self.world, self.users, "one-sample")
 
     @property
+    def items(self) -> int:
+        """The number of its items."""
+        return int(self.made().world.checked().problem(None).items)
+
+    @property
     def has_new_features(self) -> bool:
         """Whether the features of the items are others for every visitor."""
         return bool(getattr(self.made().world, "fresh", False))

@@ -8,6 +8,7 @@ from toplist.policies.exploring import Exploring
 from toplist.policies.fixed_list import ShowList
 from toplist.policies.grab import GRAB
 from toplist.policies.pb_mhb import PBMHB
+from toplist.policies.pmed import PMED
 from toplist.policies.ranked import Ranked
 from toplist.policies.recurrank import RecurRank
 from toplist.policies.toprank import TopRank
@@ -16,6 +17,7 @@ from toplist.policies.unirank import UniRank
 __all__ = [
     "GRAB",
     "PBMHB",
+    "PMED",
     "BatchRank",
     "BubbleRank",
     "Entry",

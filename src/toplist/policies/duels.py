@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from toplist.core.compiling import helper
 from toplist.core.problem import InvalidInput, Problem, known_steps, number
 from toplist.core.protocols import Assessment
-from toplist.core.slate import Ints, Request, Slate
+from toplist.core.slate import Ints, Page, Request, Slate
 
 Flags = NDArray[np.int8]
 
@@ -58,6 +58,38 @@ def is_unplaced(slate: Slate, item: int, first: int) -> bool:
     """Whether the memo notes an item of the last block without a position."""
     width = slate.memo.shape[1] - first
     return bool(slate.memo[item // width, first + item % width] == 1.0)
+
+
+@helper
+def last_block(slate: Slate) -> float:
+    """The block of the last position, of which some items may have no position; -1 if all items are pinned."""
+    last = -1.0
+    for place in range(slate.size[0]):
+        last = max(last, slate.memo[place, 0])
+    return last
+
+
+@helper
+def rivals(slate: Slate, page: Page, place: int, last: float, items: int) -> int:
+    """How many numbers `loser` is to be asked for after the click at a position; 0 where it wins no duel."""
+    block = slate.memo[place, 0]
+    if page.clicks[place] == 0 or block < 0.0:
+        return 0
+    return slate.size[0] + items if block == last else slate.size[0]
+
+
+@helper
+def loser(slate: Slate, page: Page, place: int, number: int, first: int) -> int:
+    """The item that loses a duel against the clicked item of a position, or -1.
+
+    The first numbers are the positions: an item of the same block that was not clicked loses. The others are the items:
+    one of the last block without a position loses; `first` is the first column of flags in the memo.
+    """
+    size = slate.size[0]
+    if number >= size:
+        return number - size if is_unplaced(slate, number - size, first) else -1
+    same = slate.memo[number, 0] == slate.memo[place, 0] and page.clicks[number] == 0
+    return int(slate.items[number]) if same else -1
 
 
 def checked_delta(part: str, given: Any, problem: Problem, power: float) -> float:

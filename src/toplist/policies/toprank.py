@@ -16,7 +16,16 @@ from toplist.core.slate import NONE, Floats, Ints, Page, Request, Slate, empty_s
 from toplist.parts.arrange import lay_out
 from toplist.parts.index.select import select
 from toplist.policies.by_name import entry
-from toplist.policies.duels import Flags, assess_duels, checked_delta, is_unplaced, note_unplaced, record_win
+from toplist.policies.duels import (
+    Flags,
+    assess_duels,
+    checked_delta,
+    last_block,
+    loser,
+    note_unplaced,
+    record_win,
+    rivals,
+)
 from toplist.policies.propensity.levels import probabilities_by_level
 from toplist.policies.propensity.positions import free_candidates, ranks_of_positions, with_pins
 
@@ -109,22 +118,12 @@ class TopRank(NamedTuple):
     def learn(self, belief: Blocks, slate: Slate, page: Page) -> None:
         """Every clicked item wins against the items of its block that were not clicked or not shown."""
         belief.clock[0] += 1
-        size = slate.size[0]
-        last = -1.0
-        for place in range(size):
-            last = max(last, slate.memo[place, 0])
-        for place in range(size):
-            block = slate.memo[place, 0]
-            if page.clicks[place] == 0 or block < 0.0:
-                continue
-            winner = slate.items[place]
-            for other in range(size):
-                if slate.memo[other, 0] == block and page.clicks[other] == 0:
-                    settle_duel(belief, winner, slate.items[other], self.scale)
-            if block == last:
-                for item in range(len(belief.block)):
-                    if is_unplaced(slate, item, 1):
-                        settle_duel(belief, winner, item, self.scale)
+        last, items = last_block(slate), len(belief.wins)
+        for place in range(slate.size[0]):
+            for asked in range(rivals(slate, page, place, last, items)):
+                other = loser(slate, page, place, asked, 1)
+                if other >= 0:
+                    settle_duel(belief, slate.items[place], other, self.scale)
 
     def sample(self, belief: Blocks, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Ignored: an item alone wins no duel."""

@@ -18,7 +18,7 @@ from toplist.parts.index.kl_solver import kl_upper
 from toplist.parts.index.select import select
 from toplist.parts.index.ties import wins_tie
 from toplist.policies.by_name import entry
-from toplist.policies.duels import assess_duels, is_unplaced, note_unplaced
+from toplist.policies.duels import assess_duels, last_block, loser, note_unplaced, rivals
 from toplist.policies.leaders import LEADERS, count_lead, leader_name, times_led
 from toplist.policies.propensity.levels import probabilities_by_level
 from toplist.policies.propensity.positions import free_candidates, ranks_of_positions, with_pins
@@ -125,22 +125,12 @@ class UniRank(NamedTuple):
         """Every clicked item wins against the items of its block that were not clicked or not shown."""
         belief.clock[0] += 1.0
         count_lead(belief.names, belief.led, int(slate.memo[0, NAME]))
-        size = slate.size[0]
-        last = -1.0
-        for place in range(size):
-            last = max(last, slate.memo[place, 0])
-        for place in range(size):
-            block = slate.memo[place, 0]
-            if page.clicks[place] == 0 or block < 0.0:
-                continue
-            winner = slate.items[place]
-            for other in range(size):
-                if slate.memo[other, 0] == block and page.clicks[other] == 0:
-                    belief.wins[winner, slate.items[other]] += 1
-            if block == last:
-                for item in range(len(belief.wins)):
-                    if is_unplaced(slate, item, FLAGS):
-                        belief.wins[winner, item] += 1
+        last, items = last_block(slate), len(belief.wins)
+        for place in range(slate.size[0]):
+            for asked in range(rivals(slate, page, place, last, items)):
+                other = loser(slate, page, place, asked, FLAGS)
+                if other >= 0:
+                    belief.wins[slate.items[place], other] += 1
 
     def sample(self, belief: Duels, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Ignored: an item alone wins no duel."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from toplist.experiments import drawing
 from toplist.experiments.claims import Answer, claim, interval_text
 from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Play, Size
-from toplist.experiments.verdicts import difference, final_regret, is_below, mean_with_error
+from toplist.experiments.verdicts import difference, final_regret, is_below, is_flat, mean_with_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,11 +62,36 @@ class Less(NamedTuple):
         return claim(found, self.text, Answer(is_below(apart, 0.0), number), steps, self.remark)
 
 
+class Flattens(NamedTuple):
+    """A claim: the regret of a policy grows like log n.
+
+    Parameters
+    ----------
+    text : str
+        The claim in one line.
+    policy : tuple of str
+        Label of a contest and name of a policy.
+    remark : str, default ""
+        What differs from the paper.
+    """
+
+    text: str
+    policy: tuple[str, str]
+    remark: str = ""
+
+    def judged(self, found: Findings, steps: int) -> Claim:
+        """The claim with its outcome, by the rule for flat regret."""
+        label, policy = self.policy
+        flat = is_flat(found.results[label], policy, logarithmic=True)
+        number = f"regret {mean_with_error(final_regret(found.results[label], policy))}"
+        return claim(found, self.text, Answer(flat, number), steps, self.remark)
+
+
 def contest_experiment(
     title: str,
     setting: str,
     contests: Sequence[Contest],
-    claims: Sequence[Less],
+    claims: Sequence[Less | Flattens],
     steps: int = STEPS,
     deviations: Sequence[str] = (),
     seconds: float = 30.0,
