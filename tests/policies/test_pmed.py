@@ -89,7 +89,7 @@ def least_regret(theta: Floats, kappa: Floats) -> float:
         if len(rows) == before:
             return found
         solved = scipy.optimize.linprog(cost.ravel()[columns], -np.array(rows), -np.array(least))
-        assert solved.status == 0
+        assert solved.x is not None
         shown, found = np.zeros((items, places)), float(cost.ravel()[columns] @ solved.x)
         shown.ravel()[columns] = solved.x
     raise AssertionError("no end")
