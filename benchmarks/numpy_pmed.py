@@ -36,7 +36,7 @@ def pmed(attraction: Floats, positions: int, steps: int, generator: Generator) -
                 made[leader == item] = leader[place]  # the two change places
                 made[place] = item
                 queue.append(tuple(made))
-        return list(queue.pop(int(generator.integers(len(queue)))))
+        return [int(item) for item in queue.pop(int(generator.integers(len(queue))))]
 
     return by_position(attraction, positions, steps, generator, listing)
 
@@ -72,6 +72,6 @@ def plan(theta: Floats, kappa: Floats) -> Floats:
     least = np.append(np.full(len(rows), -1.0), np.zeros(places))
     solved = linprog(cost.ravel(), constraints, least, method="highs")
     found = np.zeros((items, places))
-    if solved.status == 0:
+    if solved.x is not None:
         found[order] = solved.x.reshape(items, places) * (1.0 - np.eye(items, places))
     return found

@@ -75,7 +75,7 @@ def rivals(slate: Slate, page: Page, place: int, last: float, items: int) -> int
     block = slate.memo[place, 0]
     if page.clicks[place] == 0 or block < 0.0:
         return 0
-    return slate.size[0] + items if block == last else slate.size[0]
+    return slate.size[0] + items if block == last else slate.size[0]  # type: ignore[no-any-return]
 
 
 @helper

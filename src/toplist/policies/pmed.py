@@ -115,11 +115,12 @@ class PMED(NamedTuple):
         clicked, shown, need, left, seen = np.zeros((5, items, places))
         leader, made, mark = np.zeros((3, places), dtype=np.int64)
         *arrays, table = empty_plan(items, places)
+        planned: dict[str, Any] = dict(zip(PLANNING, [*arrays, *table], strict=True))
         return Displays(
             clicked=clicked, shown=shown, theta=np.full(items, 0.5), kappa=1.0 / np.arange(1.0, places + 1.0),
             need=need, queue=queue, waiting=np.full(1, items), clock=np.zeros(3), left=left, seen=seen, leader=leader,
             made=made, place=np.zeros(items, dtype=np.int64), mark=mark,
-            path=np.zeros((places + 1, 2), dtype=np.int64), **dict(zip(PLANNING, [*arrays, *table], strict=True)),
+            path=np.zeros((places + 1, 2), dtype=np.int64), **planned,
         )  # fmt: skip
 
     def scratch(self, problem: Problem) -> Turns:
