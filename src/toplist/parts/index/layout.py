@@ -54,7 +54,9 @@ class Layout(NamedTuple):
         """Lay out features that never change; the arrays that nothing writes to from then on."""
         lay_out_features(self, request)
         lists = (self.columns, self.listed, self.topic, self.line, self.degree, self.begin, self.most, self.edition)
-        return (*lists, self.screen.peak, self.screen.typical, self.screen.tiles)
+        screen = self.screen
+        sizes = (screen.peak, screen.typical, screen.centre, screen.nothing, screen.around)
+        return (*lists, *sizes, screen.tiles)
 
     def used_bytes(self) -> int:
         """Bytes of the arrays as far as they were written to: lists are of sparse features, and tiles of dense ones."""
