@@ -283,7 +283,8 @@ class ClusterApp(App):
                 parts, content, media = response.parts, b"", response.media.encode()
             else:
                 content, media, more = self._encoded(exchange, route, response)
-        except NotOwner:  # fenced: nothing was done
+        except NotOwner:  # nothing was done
+            self._cluster.requests["fenced"] += 1
             raise NotSent from None
         except NotSent:
             raise
