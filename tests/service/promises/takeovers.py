@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import random
 import signal
 import time
@@ -157,8 +158,22 @@ def _wait_until_closed(address: str) -> None:
 
 def end_in_order(server: Server) -> None:
     """In order, so that what a server has in memory is written as snapshots; else at once."""
-    if server.process is None or server.process.poll() is not None:
+    if server.process is None:
         return
     server.running.send_signal(signal.SIGCONT)
-    server.running.send_signal(signal.SIGTERM)
-    server.wait_for_the_end()
+    until = time.monotonic() + PATIENCE
+    while server.running.poll() is None and not _answers(server):  # while it imports, SIGTERM ends it at once
+        if time.monotonic() > until:
+            raise Broken(f"the server did not answer within {PATIENCE:.0f} s:\n{server.last_words()}")
+        time.sleep(0.1)
+    if server.running.poll() is None:
+        server.running.send_signal(signal.SIGTERM)
+        server.wait_for_the_end()
+
+
+def _answers(server: Server) -> bool:
+    try:
+        server.ask("GET", "/healthz")
+    except (OSError, http.client.HTTPException):
+        return False
+    return True
