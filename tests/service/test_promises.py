@@ -158,5 +158,5 @@ def test_how_long_rankings_wait_after_the_database_is_back_without_the_times_it_
 def test_time_in_which_no_server_is_ready() -> None:
     kills = Kills(servers=2)
     kills.away = [(0, 1.0, 4.0), (1, 2.0, 3.0), (1, 3.0, 6.0)]  # the second one is killed again while it starts
-    assert [kills.nobody(*times) for times in ((0.0, 10.0), (2.5, 3.5), (4.0, 6.0))] == [2.0, 1.0, 0.0]
+    assert [kills.time_without_server(*times) for times in ((0.0, 10.0), (2.5, 3.5), (4.0, 6.0))] == [2.0, 1.0, 0.0]
     assert [kills.within(*times) for times in ((0.0, 10.0), (2.5, 3.5), (4.0, 6.0))] == [3, 1, 0]

@@ -45,7 +45,7 @@ class Played(NamedTuple):
     waits: dict[str, list[float]]  # the longest of each episode, in seconds
     counted: Counter[str]  # by the servers that ran at the end
     followed: int  # events that were read by a cursor meanwhile
-    questions: int  # in so many pieces
+    questions: int  # number of pieces that they came in
     stalls: Stalls
 
 
@@ -110,8 +110,8 @@ def _about_longest(drama: Drama, history: History, played: Played) -> str:
     back = [until - since for _, since, until in drama.kills.away]
     return (
         f"{told}, {drama.kills.within(*times)} servers were killed, and none was ready for "
-        f"{drama.kills.nobody(*times):.2f} s; a server was back or killed again {median(back):.2f} s after a kill in "
-        f"the median, {max(back):.2f} s at most"
+        f"{drama.kills.time_without_server(*times):.2f} s; a server was back or killed again {median(back):.2f} s "
+        f"after a kill in the median, {max(back):.2f} s at most"
     )
 
 

@@ -29,7 +29,7 @@ class Kills:
         """Number of kills between two moments."""
         return sum(begun <= killed <= ended for _, killed, _ in self.away)
 
-    def nobody(self, begun: float, ended: float) -> float:
+    def time_without_server(self, begun: float, ended: float) -> float:
         """Seconds between two moments in which no server was ready."""
         moments = sorted({begun, ended, *(at for _, *both in self.away for at in both if begun < at < ended)})
         return sum(
