@@ -29,6 +29,10 @@ class Broken(AssertionError):
     """A guarantee of the service that was broken."""
 
 
+class NoAnswer(Broken):
+    """An answer that did not come in time: the service may be broken, or the machine too busy to tell."""
+
+
 class Server:
     """`toplist serve`, or a program with the same flags, on a store and a port; can be started again and again."""
 
@@ -82,7 +86,7 @@ class Server:
         until = time.monotonic() + PATIENCE
         while not self.is_ready():
             if self.running.poll() is not None or time.monotonic() > until:
-                raise Broken(f"the server did not get ready:\n{self.last_words()}")
+                raise NoAnswer(f"the server did not get ready:\n{self.last_words()}")
             time.sleep(POLL)
 
     def is_ready(self) -> bool:
@@ -113,7 +117,7 @@ class Server:
         try:
             code = self.running.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            raise Broken(f"the server did not end within {PATIENCE:.0f} s of SIGTERM:\n{self.last_words()}") from None
+            raise NoAnswer(f"the server did not end within {PATIENCE:.0f} s of SIGTERM:\n{self.last_words()}") from None
         if code != 0:
             raise Broken(f"the server ended with code {code}:\n{self.last_words()}")
 

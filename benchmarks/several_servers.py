@@ -1,9 +1,11 @@
 """CPU per request on SQLite, on PostgreSQL, and by two servers: `python -m benchmarks.several_servers`.
 
-Lists and final reports at L = 1,000 and K = 10 over 64 connections, whether one server or two share them, for each
-setting in turn, in several rounds; the medians are printed. CPU is that of the servers' processes, and PostgreSQL's
-apart. One server of a cluster is the measure for two: it differs from them in their number alone. `... several_servers
-cold` measures the first list of segments whose learners are not in memory instead, on SQLite and on PostgreSQL.
+Lists and final reports at L = 1,000 and K = 10 over 64 connections, which two servers share where it does not say
+otherwise, for each setting in turn, in several rounds; the medians are printed. CPU is that of the servers' processes,
+and PostgreSQL's apart. One server of a cluster is the measure for two: it differs from them in their number alone. Two
+clusters of one server each show what it costs that two servers share the machine's cores and caches. `...
+several_servers cold` measures the first list of segments whose learners are not in memory instead, on SQLite and on
+PostgreSQL.
 """
 
 from __future__ import annotations
@@ -17,13 +19,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
-from time import perf_counter, sleep
+from time import monotonic, perf_counter, sleep
 from typing import Any, NamedTuple
 
 import psycopg
 
 from benchmarks.load import Line
-from benchmarks.server import ROOT, UNLIMITED, Server, free_port
+from benchmarks.server import PATIENCE, ROOT, UNLIMITED, Broken, Server, free_port
 
 sys.path.append(str(ROOT / "tests" / "service"))
 from postgres_server import PostgresServer  # the one that tests start
@@ -74,7 +76,9 @@ def written(address: str) -> tuple[int, int]:
     return int(found[0]), int(found[1])
 
 
-async def ask_all(ports: list[int], rankings: list[str], pairs: int, *, at_random: bool = False) -> None:
+async def ask_all(
+    ports: list[int], rankings: list[str], pairs: int, *, connections: int, at_random: bool = False
+) -> None:
     """Lists with their reports; connection n asks port and ranking n, in turn, or any ranking."""
     left, chance = iter(range(pairs)), random.Random(pairs)
 
@@ -89,22 +93,23 @@ async def ask_all(ports: list[int], rankings: list[str], pairs: int, *, at_rando
             assert answer.status == 200, answer
         line.close()
 
-    await asyncio.gather(*(work(number) for number in range(CONNECTIONS)))
+    async with asyncio.timeout(PATIENCE):  # an answer that never comes is a fault, not a long measurement
+        await asyncio.gather(*(work(number) for number in range(connections)))
 
 
 def measure(
     servers: list[Server], rankings: list[str], database: PostgresServer | None, address: str = "",
-    *, at_random: bool = False,
+    *, connections: int = CONNECTIONS, at_random: bool = False,
 ) -> Cost:  # fmt: skip
     """What a request takes."""
     ports = [server.port for server in servers]
-    asyncio.run(ask_all(ports, rankings, 200, at_random=at_random))
+    asyncio.run(ask_all(ports, rankings, 200, connections=connections, at_random=at_random))
     before_commits = sum(_number(server, "toplist_commits_total") for server in servers)
     before_forwarded = sum(_counted(server, "forwarded") for server in servers)
     before_log = written(address)[0] if database else 0
     before, before_database = sum(server.cpu() for server in servers), database_cpu(database) if database else 0.0
     begun = perf_counter()
-    asyncio.run(ask_all(ports, rankings, PAIRS, at_random=at_random))
+    asyncio.run(ask_all(ports, rankings, PAIRS, connections=connections, at_random=at_random))
     seconds = perf_counter() - begun
     cpu = sum(server.cpu() for server in servers) - before
     cpu_database = (database_cpu(database) if database else 0.0) - before_database
@@ -121,7 +126,10 @@ def measure(
 def wait_until_settled(server: Server, count: int) -> None:
     """Wait until all servers own partitions, and none has moved for 3 seconds."""
     settled, owners = 0, None
+    until = monotonic() + PATIENCE
     while settled < 30:
+        if monotonic() > until:
+            raise Broken(f"after {PATIENCE:.0f} s {count} servers do not share the partitions: {owners}")
         sleep(0.1)
         view = json.loads(server.ask_raw("GET", "/v1/cluster")[1])
         found = [partition["owner"] for partition in view["partitions"]]
@@ -214,22 +222,22 @@ def main() -> None:
             ending.callback(server.kill)
             return server.start()
 
-        for name in ("alone", "first", "shared"):
+        names = ("alone", "first", "second", "shared")
+        for name in names:
             database.run(f"CREATE DATABASE {name}")
-        alone, first, shared = map(database.address, ("alone", "first", "shared"))
+        alone, first, second, shared = map(database.address, names)
 
         def of_cluster(name: str, address: str) -> Server:
-            return started(
-                name, address, cluster_port=str(free_port()), cluster_secret=SECRET, cluster_partitions="8"
-            )  # fmt: skip
+            return started(name, address, cluster_port=str(free_port()), cluster_secret=SECRET)
 
         file = started("file", None)
         file.create("front", ITEMS, POSITIONS, click_window=600.0)
         single = started("single", alone)
         single.create("front", ITEMS, POSITIONS, click_window=600.0)
-        one = of_cluster("one", first)
-        wait_until_settled(one, 1)
-        one.create("front", ITEMS, POSITIONS, click_window=600.0)
+        one, other = of_cluster("one", first), of_cluster("other", second)
+        for server in (one, other):
+            wait_until_settled(server, 1)
+            server.create("front", ITEMS, POSITIONS, click_window=600.0)
         two = [of_cluster(f"two-{n}", shared) for n in range(2)]
         wait_until_settled(two[0], len(two))
         rankings = owned_by(two[0], two[1:])
@@ -240,6 +248,14 @@ def main() -> None:
             (
                 "PostgreSQL, two servers, asked for their own rankings",
                 lambda: measure(two, rankings, database, shared),
+            ),
+            (
+                "PostgreSQL, two servers, so asked over as many connections each",
+                lambda: measure(two, rankings, database, shared, connections=2 * CONNECTIONS),
+            ),
+            (
+                "PostgreSQL, two clusters of one server each, beside each other",
+                lambda: measure([one, other], ["front"], database, first),
             ),
             (
                 "PostgreSQL, two servers, asked at random",

@@ -3,13 +3,14 @@
 import asyncio
 import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from forking import ForkedProcess
-from promises.broken import Broken
+from promises.broken import Broken, NoAnswer
 from promises.callers import Caller
-from promises.catalogue import PROMISES
+from promises.catalogue import PROMISES, Promise
 from promises.cluster_drama import Kills
 from promises.history import Call, History
 from promises.journal import Journal, Learned, Listed, Log, audit
@@ -30,9 +31,20 @@ def test_promise_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_server_that_is_silent_is_not_waited_for_forever() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:  # the kernel takes the connection
         caller = Caller(silent.getsockname()[1], patience=0.05)
-        with pytest.raises(Broken, match="did not resolve"):
+        with pytest.raises(NoAnswer, match="did not resolve"):
             asyncio.run(asyncio.wait_for(caller.ask("GET", "/readyz"), 20.0))
     assert caller.unanswered == 1
+
+
+@pytest.mark.parametrize("problem", [None, NoAnswer("the machine is busy")])
+def test_a_planted_fault_is_noticed_only_by_what_it_did(problem: NoAnswer | None) -> None:
+    def check(folder: Path, **sizes: object) -> str:
+        if problem is not None:
+            raise problem
+        return "all is well"
+
+    with pytest.raises(Broken, match="a fault was not noticed"):
+        Promise("", check, {}, {}, fault="a fault").noticed()
 
 
 def memories() -> tuple[Journal, Log]:

@@ -1,5 +1,5 @@
-"""The one error of a promise that is not kept."""
+"""The errors of a promise that is not kept."""
 
-from benchmarks.server import Broken
+from benchmarks.server import Broken, NoAnswer
 
-__all__ = ["Broken"]
+__all__ = ["Broken", "NoAnswer"]

@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 from benchmarks.load import Answer, Line
-from benchmarks.server import PATIENCE, Broken
+from benchmarks.server import PATIENCE, Broken, NoAnswer
 
 from .journal import Journal
 
@@ -80,7 +80,8 @@ class Caller:
             await asyncio.sleep(0.05)
         if answer is None or answer.status >= 400:
             last = "no answer" if answer is None else f"{answer.status} {answer.body[:300].decode(errors='replace')}"
-            raise Broken(f"{method} {path} {body} did not resolve on retry: {last}")
+            kind = NoAnswer if answer is None or answer.status == 503 else Broken
+            raise kind(f"{method} {path} {body} did not resolve on retry: {last}")
         told: dict[str, Any] = json.loads(answer.body)
         return told
 

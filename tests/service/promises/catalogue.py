@@ -23,7 +23,7 @@ from . import (
     takeovers,
 )
 from .altered import NOBODY_FENCES, OWN_CLOCK, REPLY_FIRST, SAME_EPOCH
-from .broken import Broken
+from .broken import Broken, NoAnswer
 from .proxy import LATE
 
 FAULTY_EPISODES = 12  # of a check with a planted fault
@@ -45,10 +45,15 @@ class Promise(NamedTuple):
         return self._run(self.short if short else self.long)
 
     def noticed(self) -> str:
-        """Plant its fault; what the check says of it. Raises `Broken` if it says nothing."""
+        """Plant its fault; what the check says of it.
+
+        Raises `Broken` if it says nothing, or only that an answer did not come in time.
+        """
         try:
             few = {"episodes": FAULTY_EPISODES, "fault": self.fault, "closed": 20.0}
             told = self._run({**self.long, **few, **self.faulty})
+        except NoAnswer as problem:
+            raise NoAnswer(f"{self.fault} was not noticed: {problem}") from problem
         except Broken as problem:
             return str(problem)
         raise Broken(f"{self.fault} was not noticed: {told}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 
-from .broken import Broken
+from .broken import NoAnswer
 from .callers import Visitor
 from .cluster_drama import Drama
 from .history import History, Recorder
@@ -89,7 +89,7 @@ class Load:
             async with asyncio.timeout(2 * PATIENCE):
                 await self.running
         except TimeoutError:
-            raise Broken(f"visitors have no answer after {2 * PATIENCE:.0f} s") from None
+            raise NoAnswer(f"visitors have no answer after {2 * PATIENCE:.0f} s") from None
         finally:
             for caller in self.callers:
                 caller.close()

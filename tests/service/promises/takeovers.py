@@ -20,7 +20,7 @@ from toplist.service.store.copy import Target, copy_store
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
 
 from .beliefs import states
-from .broken import Broken
+from .broken import Broken, NoAnswer
 from .callers import Caller, Visitor
 from .journal import Journal, Log, audit
 
@@ -164,7 +164,7 @@ def end_in_order(server: Server) -> None:
     until = time.monotonic() + PATIENCE
     while server.running.poll() is None and not _answers(server):  # while it imports, SIGTERM ends it at once
         if time.monotonic() > until:
-            raise Broken(f"the server did not answer within {PATIENCE:.0f} s:\n{server.last_words()}")
+            raise NoAnswer(f"the server did not answer within {PATIENCE:.0f} s:\n{server.last_words()}")
         time.sleep(0.1)
     if server.running.poll() is None:
         server.running.send_signal(signal.SIGTERM)
