@@ -38,7 +38,7 @@ def test_a_server_that_is_silent_is_not_waited_for_forever() -> None:
 
 @pytest.mark.parametrize("problem", [None, NoAnswer("the machine is busy")])
 def test_a_planted_fault_is_noticed_only_by_what_it_did(problem: NoAnswer | None) -> None:
-    def check(folder: Path, **sizes: object) -> str:
+    def check(_folder: Path, **_sizes: object) -> str:
         if problem is not None:
             raise problem
         return "all is well"
