@@ -24,8 +24,8 @@ class ReadIsOver(Exception):
 class LearnerLoad:
     """Reads a learner and replays its events: those in the log, then those that wait for their commit."""
 
-    def __init__(self, ranking: LiveRanking, row: LearnerRow, commits: GroupCommit) -> None:
-        self._row = row
+    def __init__(self, ranking: LiveRanking, row: LearnerRow, commits: GroupCommit, leaves_long: bool = False) -> None:
+        self._row, self._leaves_long = row, leaves_long
         self._settings: LearnerSettings = ranking.settings
         self._items: ItemStates = dict(ranking.items)
         self._first_pending = commits.first_pending_seq()
@@ -38,19 +38,19 @@ class LearnerLoad:
         """Whether the learner replays an event."""
         return event.learner == self._row.id or (event.ranking == self._row.ranking and event.kind == ITEMS)
 
-    def __call__(self, reader: LogReader) -> Replay:
-        """Read and replay."""
+    def __call__(self, reader: LogReader) -> Replay | None:
+        """Read and replay; None if that takes long, and may be left to another thread."""
         with reader.snapshot_reads():  # a commit may replace events by a snapshot
-            return self._replay(reader)
+            kept = self._latest_snapshot(reader)
+            return None if self._leaves_long and self._takes_long(reader, kept) else self._replay(reader, kept)
 
-    def takes_long(self, reader: LogReader) -> bool:
+    def _takes_long(self, reader: LogReader, kept: SnapshotRow | None) -> bool:
         """Whether the event loop would be held up.
 
         After a crash, every learner replays the same changes of items; after a change of the policy, one that was not
         trained before replays all of its lists.
         """
-        kept = self._latest_snapshot(reader)
-        start = self._settings.first_event(self._row.id) if kept is None else kept.seq
+        start = self._start(kept)
         return reader.has_item_events(self._row.ranking, start, MANY_CHANGES) or reader.has_learner_events(
             self._row.id, start, MANY_EVENTS
         )
@@ -69,14 +69,17 @@ class LearnerLoad:
         """Read and replay in another thread."""
         reader = store.reader()
         try:
-            return self(reader)
+            with reader.snapshot_reads():
+                return self._replay(reader, self._latest_snapshot(reader))
         finally:
             reader.close()
 
-    def _replay(self, reader: LogReader) -> Replay:
-        settings, row = self._settings, self._row
-        kept = self._latest_snapshot(reader)
-        start = settings.first_event(row.id) if kept is None else kept.seq
+    def _start(self, kept: SnapshotRow | None) -> int:
+        """The event after which the replay begins."""
+        return self._settings.first_event(self._row.id) if kept is None else kept.seq
+
+    def _replay(self, reader: LogReader, kept: SnapshotRow | None) -> Replay:
+        settings, row, start = self._settings, self._row, self._start(kept)
         pending = [event for event in self._events if event.seq > start and self.concerns(event)]
         changes = self._committed(reader.item_events(row.ranking, start))  # one by one: each may have all items
 

@@ -206,13 +206,12 @@ class Learners:
             settings = ranking.settings
             if (reason := self._quarantine.reason(row.id, settings.policy_seq)) is not None:
                 raise _cannot_serve(ranking, reason)
-            load = LearnerLoad(ranking, row, self._commits)
+            load = LearnerLoad(ranking, row, self._commits, leaves_long=tries <= TRIES_IN_THREAD)
             try:
                 with self._commits.watch_events() as arrived:
-                    if tries <= TRIES_IN_THREAD and await self._store.read(load.takes_long):
+                    replay = await self._store.read(load)
+                    if replay is None:
                         replay = await asyncio.to_thread(load.in_thread, self._store)
-                    else:
-                        replay = await self._store.read(load)
                     load.is_over = True
                     await load.replay_arrived(replay, arrived, SLICE, REST * SLICE)
                 self._check_kept()
