@@ -12,9 +12,10 @@ from catalogue_problems import USERS, policies, world_for
 from host_device import HostDevice
 
 from toplist import make
+from toplist.core.compiling.replaced import replaced
 from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.gpu.cuda_device import kernel_source
-from toplist.engine.gpu.cuda_target import kernel_code, numba_cuda, replaced
+from toplist.engine.gpu.cuda_target import kernel_code, numba_cuda
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import OneSample
 from toplist.support.files import import_optional

@@ -30,7 +30,7 @@ from toplist.worlds import b_lb
 CHECKED, STEPS = 64, 2000  # runs and steps that are compared
 WARM, MEASURED, HORIZON = 1000, 2000, 1_000_000  # steps before a measurement, in it, and those that policies expect
 LEAST_PER_THREAD, MOST_PER_THREAD = 8, 512  # runs of a thread of the CPU ...
-SECONDS = 0.3  # ... so that a measurement takes about so long
+SECONDS = 0.2  # ... so that a measurement takes about so long
 RUNS = 65_536  # of a measurement on the GPU; twice as many with many items or topics
 LARGE = [  # policy, items, positions, topics
     ("cascade-kl-ucb", 1000, 10, 6),
