@@ -102,6 +102,7 @@ class ExperimentRecord(NamedTuple):
             words += ["--steps", str(size.steps)] if size.steps != usual.steps else []
             words += ["--runs", str(size.runs)] if size.runs != usual.runs else []
             words += ["--seed", str(size.seed)] if size.seed else []
+            words += ["--engine", "gpu"] if self.played_verdict.machine.get("gpus") else []
         words += ["--data", "FOLDER"] if self.experiment.data else []
         return shlex.join(words)
 
