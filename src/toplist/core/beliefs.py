@@ -106,7 +106,7 @@ def all_arrays(state: Any) -> list[Any] | None:
 
 
 def nested_values(value: Any) -> list[Any]:
-    """A value, and all within it."""
+    """A value, and all within it, if it is a tuple or a list."""
     return (
         [value, *(each for field in value for each in nested_values(field))]
         if isinstance(value, tuple | list)

@@ -21,7 +21,7 @@ from toplist.support.files import import_optional
 
 BLOCK = 128  # threads: a multiprocessor then plays few batches at a time, and its cache holds their code
 REGISTERS = 128  # per thread, at most: more would leave room for fewer threads
-# Of a thread if a run takes at least so many bytes, and computes nothing of features: more threads wait for memory.
+# Registers if a run takes at least so many bytes and has no features: more threads then wait for memory at once.
 FEWER, LARGE = 64, 1 << 14
 REPEATED = 1 << 22  # bytes of copies that the host makes; the device doubles them
 SPARE = 0.9  # of the free memory is used
