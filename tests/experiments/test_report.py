@@ -1,6 +1,7 @@
 """The report: one self-contained file with all facts on every experiment."""
 
 import base64
+import json
 import re
 import shlex
 from dataclasses import replace
@@ -16,7 +17,15 @@ from toplist.cli import Exit, main
 from toplist.experiments import library, papers
 from toplist.experiments.experiment import Claim, Outcome, Size
 from toplist.experiments.report import MEANINGS, css_class, page, write_report
-from toplist.experiments.results_folder import NEVER, SIGNS, Chapter, ExperimentRecord, chapters, time_text
+from toplist.experiments.results_folder import (
+    NEVER,
+    SIGNS,
+    Chapter,
+    ExperimentRecord,
+    chapters,
+    machine_text,
+    time_text,
+)
 from toplist.experiments.run_experiment import Regret, Verdict
 from toplist.support import pages
 
@@ -170,6 +179,17 @@ def test_the_command_runs_it_again(tmp_path: Path, words: list[str]) -> None:
     again = cli.parser().read(shlex.split(entry.command())[1:])
     first = cli.parser().read(["reproduce", name, *words])
     assert vars(again) == vars(first)
+
+
+def test_the_command_names_the_gpu_if_it_played(results: Path) -> None:
+    name = "li2019/figure1"
+    file = results / name / "verdict.json"
+    content = json.loads(file.read_text(encoding="utf-8"))
+    content["machine"]["gpus"] = ["a model"]
+    file.write_text(json.dumps(content), encoding="utf-8")
+    (entry,) = [entry for chapter in chapters(results) for entry in chapter.entries if entry.name == name]
+    assert "--engine gpu" in entry.command()
+    assert machine_text(entry.verdict).startswith("1 a model beside ")  # type: ignore[arg-type]
 
 
 def test_every_verdict_has_a_sign_and_a_meaning() -> None:

@@ -105,6 +105,20 @@ def all_arrays(state: Any) -> list[Any] | None:
     return found
 
 
+def nested_values(value: Any) -> list[Any]:
+    """A value, and all within it, if it is a tuple or a list."""
+    return (
+        [value, *(each for field in value for each in nested_values(field))]
+        if isinstance(value, tuple | list)
+        else [value]
+    )
+
+
+def filled_arrays(value: Any) -> list[Any]:
+    """All arrays of nested tuples that have elements; the same empty one serves several fields."""
+    return [each for each in nested_values(value) if isinstance(each, np.ndarray) and each.size > 0]
+
+
 def array_bytes(arrays: Any) -> bytes:
     """All bytes of the saved arrays of a NamedTuple, to compare two beliefs bit for bit."""
     return b"".join(np.ascontiguousarray(array).tobytes() for array in saved_arrays(arrays).values())

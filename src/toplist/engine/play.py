@@ -86,5 +86,16 @@ def sample_every_item(policy: Any, belief: Any, world: Any, positions: int, run:
             policy.sample(belief, item, position, 1.0, 1.0 if drawn else 0.0, run.slate)
 
 
+def play_one_run(arguments: tuple[Any, ...], played: Any, at: int, sampled_positions: int, until: int) -> None:
+    """Continue one run of a batch, given its own arguments, until `until` steps are played in all."""
+    policy, belief, cache, world, users, start, run = arguments
+    first = played[at]
+    if first < until:  # runs that were begun earlier may be ahead of the others
+        if first == 0 and sampled_positions > 0:
+            sample_every_item(policy, belief, world, sampled_positions, run)
+        play(policy, belief, cache, world, users, start, run, first, until)
+        played[at] = until
+
+
 play_compiled = compiled(play)
 sample_every_item_compiled = compiled(sample_every_item)

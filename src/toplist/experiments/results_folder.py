@@ -102,6 +102,7 @@ class ExperimentRecord(NamedTuple):
             words += ["--steps", str(size.steps)] if size.steps != usual.steps else []
             words += ["--runs", str(size.runs)] if size.runs != usual.runs else []
             words += ["--seed", str(size.seed)] if size.seed else []
+            words += ["--engine", "gpu"] if self.played_verdict.machine.get("gpus") else []
         words += ["--data", "FOLDER"] if self.experiment.data else []
         return shlex.join(words)
 
@@ -157,12 +158,20 @@ def unique_texts(values: Iterable[str]) -> list[str]:
 
 
 def machine_text(verdict: Verdict) -> str:
-    """The machine of a verdict in one line; empty if it is unknown."""
+    """The machine of a verdict in one line; empty if it is unknown.
+
+    >>> from toplist.experiments.experiment import Size
+    >>> facts = {"cores": 16, "processor": "CPU X", "system": "Linux", "python": "3.12", "gpus": ["GPU Y", "GPU Y"]}
+    >>> machine_text(Verdict("some", [], Size(10, 20), 1.0, machine=facts))
+    '2 GPU Y beside 16 cores of CPU X, Linux, Python 3.12'
+    """
     facts = verdict.machine
     if not facts:
         return ""
-    cores = facts.get("cores", "?")
+    cores, gpus = facts.get("cores", "?"), list(facts.get("gpus", ()))
     hardware = f"{cores} core{'' if cores == 1 else 's'} of {facts.get('processor', 'a processor')}"
+    if gpus:
+        hardware = f"{', '.join(f'{gpus.count(name)} {name}' for name in unique_texts(gpus))} beside {hardware}"
     return f"{hardware}, {facts.get('system', 'a system')}, Python {facts.get('python', '?')}"
 
 

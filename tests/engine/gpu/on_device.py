@@ -7,7 +7,7 @@ import json
 import multiprocessing
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,8 @@ from toplist.worlds import b_lb
 CHECKED, STEPS = 64, 2000  # runs and steps that are compared
 WARM, MEASURED, HORIZON = 1000, 2000, 1_000_000  # steps before a measurement, in it, and those that policies expect
 LEAST_PER_THREAD, MOST_PER_THREAD = 8, 512  # runs of a thread of the CPU ...
-SECONDS = 0.3  # ... so that a measurement takes about so long
+SECONDS = 0.2  # ... so that a measurement takes about so long
+WHOLE = (1000, 4000, 15_000, 20_000, 60_000)  # steps of the parts of a whole play
 RUNS = 65_536  # of a measurement on the GPU; twice as many with many items or topics
 LARGE = [  # policy, items, positions, topics
     ("cascade-kl-ucb", 1000, 10, 6),
@@ -85,22 +86,25 @@ def cpu_rate(policy: str, threads: int, world: Any = None, expected: float = 0.0
     return len(players) * MEASURED / play(WARM + MEASURED)
 
 
-def gpu_rate(policy: str, runs: int, world: Any = None) -> float:
-    """Steps per second of many runs on the first GPU, in the same steps."""
+def gpu_rates(policy: str, runs: int, world: Any, parts: Sequence[int]) -> list[float]:
+    """Steps per second of many runs on the first GPU, in parts of so many steps."""
     setup = setup_of(policy, world).on_gpu()
     layout = BatchLayout(Player(setup, 0, np.array([HORIZON]), compiled=False))
     keys = [request_key(branch(7, run)) for run in range(runs)]
     batch = RunBatch(gpus()[0], policy, layout, [(run, None) for run in range(runs)], keys, None)
-
-    def play(more: int) -> float:
-        batch.chunk = more
+    rates = []
+    for steps in parts:
+        batch.chunk = steps
         begun = time.monotonic()
         batch.poll()
         batch.stop()
-        return time.monotonic() - begun
+        rates.append(runs * steps / (time.monotonic() - begun))
+    return rates
 
-    play(WARM)
-    return runs * MEASURED / play(MEASURED)
+
+def gpu_rate(policy: str, runs: int, world: Any = None) -> float:
+    """Steps per second of many runs on the first GPU, in the same steps as on the CPU."""
+    return gpu_rates(policy, runs, world, (WARM, MEASURED))[-1]
 
 
 def check_all(names: list[str]) -> list[Row]:
@@ -146,6 +150,18 @@ def measure_large(_: list[str]) -> list[Row]:
     ]
 
 
+def measure_whole(_: list[str]) -> list[Row]:
+    """The speed on the problem B_LB over all steps of plays as long as kveton2015's."""
+    rows: list[Row] = []
+    for policy in ("cascade-ucb1", "cascade-kl-ucb"):
+        rates = gpu_rates(policy, RUNS, b_lb()[0], WHOLE)
+        whole = sum(WHOLE) / sum(steps / rate for steps, rate in zip(WHOLE, rates, strict=True))
+        rows.append({"policy": policy, "parts": dict(zip(WHOLE, rates, strict=True)), "gpu": whole})
+        print(f"{policy}: steps/s {whole:.3g} over {sum(WHOLE):,} steps, "
+              f"{', '.join(f'{rate:.3g}' for rate in rates)} in parts of {WHOLE}", flush=True)  # fmt: skip
+    return rows
+
+
 def measure_curve(_: list[str]) -> list[Row]:
     """Speed over the number of runs."""
     return [
@@ -184,6 +200,7 @@ PARTS: dict[str, Callable[[list[str]], list[Row]]] = {
     "check": check_all,
     "rates": measure_rates,
     "large": measure_large,
+    "whole": measure_whole,
     "cells": measure_cells,
     "curve": measure_curve,
 }

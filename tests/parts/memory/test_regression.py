@@ -13,7 +13,7 @@ from toplist.core.compiling import compiled
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import Floats, Slate, empty_slate
 from toplist.parts.memory import Logistic, LogisticSGD, Ridge
-from toplist.parts.memory.ridge import REFRESH_EVERY
+from toplist.parts.memory.ridge import IN_STEP, REFRESH_EVERY
 
 
 def learn(memory: Any, belief: Any, rows: Floats, values: Floats, items: Any, slate: Slate) -> None:
@@ -60,11 +60,31 @@ def test_ridge_is_a_direct_solve_after_ten_thousand_updates(d: int, collinear: b
 
 def test_the_inverse_is_the_base_less_its_rank_one_terms() -> None:
     """An index relies on it between two recomputations of the inverse."""
-    rows, values = observations(REFRESH_EVERY + 40, 6)
+    since = 3 * REFRESH_EVERY // 4 + IN_STEP  # lists, of one observation each, until it is recomputed
+    rows, values = observations(since + 40, 6)
     belief = train(Ridge(), rows, values)
     assert belief.updates.tolist() == [40, 1]
     shrunk = belief.base - np.einsum("u,ui,uj->ij", belief.shrink[:40], belief.direction[:40], belief.direction[:40])
     np.testing.assert_allclose(belief.inverse, shrunk, rtol=1e-12, atol=1e-15)
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 4])
+def test_the_inverse_is_recomputed_in_step(length: int) -> None:
+    """In the same lists, whatever the number of observations: runs on a GPU then do it together."""
+    problem = Problem(50, length, 3)
+    memory = Ridge().prepare(problem)
+    belief, slate, rng = memory.begin(problem), empty_slate(length, 3), np.random.default_rng(length)
+    recomputed: list[int] = []
+    for step in range(1, 600):
+        slate.rows[:] = rng.normal(size=(length, 3))
+        memory.tick(belief)
+        for place in range(length):
+            memory.add(belief, 0, 1.0, 1.0, slate, place)
+        memory.conclude(belief)
+        if belief.updates[1] > len(recomputed):
+            recomputed.append(step)
+    assert recomputed
+    assert all(step % IN_STEP == 0 for step in recomputed)
 
 
 @pytest.mark.parametrize(("length", "d"), [(1, 1), (1, 12), (3, 3), (10, 40), (150, 3), (300, 12)])

@@ -53,7 +53,7 @@ def callee_options() -> dict[str, Any]:
 def compile_whole(function: Any) -> Any:
     """A dispatcher that compiles a function and everything it calls; its machine code is cached on disk."""
     dispatcher: Any = numba.njit(**OPTIONS, pipeline_class=WholeCompiler)(function)
-    dispatcher._cache = ContentCache(function)
+    dispatcher._cache = WholeCache(function)
     return dispatcher
 
 
@@ -144,7 +144,7 @@ class WholeCompiler(compiler.Compiler):
         state.library = _WholeLibrary(state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
         state.library.enable_object_caching()
         state.flags.no_cfunc_wrapper = True  # it is never called from C
-        with _rare_garbage_collection():
+        with rare_garbage_collection():
             result: Any = super().compile_extra(func)  # type: ignore[no-untyped-call]
         for environment in result._find_referenced_environments():
             result.library.codegen.set_env(environment.env_name, environment)
@@ -199,7 +199,7 @@ def _symbol(name: str, _: Any, *, abi_tags: Any = (), uid: int | None = None) ->
 
 
 @contextmanager
-def _rare_garbage_collection() -> Iterator[None]:
+def rare_garbage_collection() -> Iterator[None]:
     """Collect garbage less often: compiling makes millions of objects that stay for a while."""
     often, *others = gc.get_threshold()
     if 0 < often < BETWEEN_COLLECTIONS:
@@ -267,13 +267,12 @@ class ContentCache:
             trim(file.parent)
 
     def pack(self, result: Any) -> Any:
-        """What is pickled of a compiled function."""
-        return result._reduce()
+        """What is pickled of a compiled function: itself."""
+        return result
 
-    def unpack(self, content: Any, target_context: Any) -> Any:
-        """The compiled function from what was pickled."""
-        target_context.refresh()
-        return compiler.CompileResult._rebuild(target_context, *content)  # type: ignore[no-untyped-call]
+    def unpack(self, content: Any, _: Any) -> Any:
+        """The compiled function from what was pickled, and numba's context."""
+        return content
 
     def _file(self, signature: Any) -> Path | None:
         """The file of this signature; None if it must not be cached."""
@@ -285,6 +284,19 @@ class ContentCache:
             return None
         content = repr((machine(), sorted(OPTIONS.items()), str(code), modules, str(signature), self._options))
         return folder / f"{self._function.__name__}-{hashlib.sha256(content.encode()).hexdigest()[:40]}{ENDING}"
+
+
+class WholeCache(ContentCache):
+    """The disk cache of a function with machine code."""
+
+    def pack(self, result: Any) -> Any:
+        """The machine code, and what numba knows of the function."""
+        return result._reduce()
+
+    def unpack(self, content: Any, target_context: Any) -> Any:
+        """The function, loaded."""
+        target_context.refresh()
+        return compiler.CompileResult._rebuild(target_context, *content)  # type: ignore[no-untyped-call]
 
 
 class LinkingCache(ContentCache):

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from toplist.core.beliefs import filled_arrays, nested_values
 from toplist.core.slate import Ints
-from toplist.engine.play import Run, play, sample_every_item
+from toplist.engine.play import Run, play_one_run
 from toplist.engine.player import Player
 
 LANES = 32  # runs that lie beside each other: a tile
@@ -64,14 +65,16 @@ class BatchLayout:
         self.player, setup, run = player, player.setup, player.run
         self._model = Arguments(player.policy, player.belief, player.cache, setup.world, player.users, setup.start, run)
         shared = [setup.world, setup.start, setup.policy, run.request.labels, run.checkpoints, run.curves]
-        if any(array is run.request.features for array in _arrays(setup.world)):  # they are the same in all runs
+        if any(array is run.request.features for array in filled_arrays(setup.world)):  # they are the same in all runs
             asked = run.request._replace(edition=setup.world.revision(run.moment))
-            shared += [each.lay_out_once(asked) for each in _nested(player.cache) if hasattr(each, "lay_out_once")]
-        known = {id(array) for array in _arrays(shared)}
+            shared += [
+                each.lay_out_once(asked) for each in nested_values(player.cache) if hasattr(each, "lay_out_once")
+            ]
+        known = {id(array) for array in filled_arrays(shared)}
         self.places: dict[int, ArrayPlace] = {}
         self._blanks: dict[str, Any] = {}  # a tile of runs before their first step
         for memory, part in (("kept", [player.belief, player.users, run]), ("scratch", player.cache)):
-            found = {id(array): array for array in _arrays(part) if id(array) not in known}
+            found = {id(array): array for array in filled_arrays(part) if id(array) not in known}
             known |= found.keys()
             ends = np.cumsum([0, *(array.size for array in found.values())])
             words = max(1, int(ends[-1]))
@@ -166,26 +169,3 @@ class BatchLayout:
         if type(value) not in self._classes:
             self._classes.append(type(value))
         return f"class_{self._classes.index(type(value))}({', '.join(fields)},)"
-
-
-def _nested(value: Any) -> list[Any]:
-    """A value, and all within it."""
-    return (
-        [value, *(each for field in value for each in _nested(field))] if isinstance(value, tuple | list) else [value]
-    )
-
-
-def _arrays(value: Any) -> list[Any]:
-    """All arrays of nested tuples that have elements; the same empty one serves several fields."""
-    return [each for each in _nested(value) if isinstance(each, np.ndarray) and each.size > 0]
-
-
-def play_one_run(arguments: tuple[Any, ...], played: Any, at: int, sampled_positions: int, until: int) -> None:
-    """Continue one run of a batch, given its own arguments, until `until` steps are played in all."""
-    policy, belief, cache, world, users, start, run = arguments
-    first = played[at]
-    if first < until:  # runs that were begun earlier may be ahead of the others
-        if first == 0 and sampled_positions > 0:
-            sample_every_item(policy, belief, world, sampled_positions, run)
-        play(policy, belief, cache, world, users, start, run, first, until)
-        played[at] = until

@@ -38,9 +38,7 @@ class CudaArrays:
                 return self._array(context, builder, made, data, like, WORD * LANES)
             block = self._cgutils.alloca_once(builder, self._ir.ArrayType(stored, like.size))
             data = builder.bitcast(block, stored.as_pointer())
-            with self._cgutils.for_range(builder, self._cgutils.intp_t(like.size)) as loop:
-                word = self._word(builder, words, loop.index, stored)
-                builder.store(builder.load(word), builder.gep(data, [loop.index]))
+            self._copy(builder, words, data, like.size)
             return self._array(context, builder, made, data, like, like.itemsize)
 
         return self._intrinsic(lambda _, memory, at: (made(memory, at), generate))
@@ -49,15 +47,11 @@ class CudaArrays:
         """The function of that array, the memory and the number: puts the array back."""
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            if id(place.array) not in self._small:
-                return context.get_dummy_value()
-            own, memory, _ = signature.args
-            stored = context.get_data_type(own.dtype)
-            words = self._words(context, builder, memory, arguments[1:], place)
-            data = context.make_array(own)(context, builder, arguments[0]).data
-            with self._cgutils.for_range(builder, self._cgutils.intp_t(place.array.size)) as loop:
-                word = self._word(builder, words, loop.index, stored)
-                builder.store(builder.load(builder.gep(data, [loop.index])), word)
+            if id(place.array) in self._small:
+                own, memory, _ = signature.args
+                words = self._words(context, builder, memory, arguments[1:], place)
+                data = context.make_array(own)(context, builder, arguments[0]).data
+                self._copy(builder, words, data, place.array.size, back=True)
             return context.get_dummy_value()
 
         return self._intrinsic(lambda _, own, memory, at: (self._types.void(own, memory, at), generate))
@@ -80,10 +74,13 @@ class CudaArrays:
         first = builder.add(builder.mul(tile, whole(place.words * LANES)), lane)
         return builder.gep(data, [builder.add(first, whole(place.first * LANES))])
 
-    def _word(self, builder: Any, words: Any, number: Any, stored: Any) -> Any:
-        """The address of an element among a run's words."""
-        there = builder.gep(words, [builder.mul(number, number.type(LANES))])
-        return builder.bitcast(there, stored.as_pointer())
+    def _copy(self, builder: Any, words: Any, data: Any, count: int, back: bool = False) -> None:
+        """Copy a run's words to elements in the thread, or back."""
+        with self._cgutils.for_range(builder, self._cgutils.intp_t(count)) as loop:
+            word = builder.gep(words, [builder.mul(loop.index, loop.index.type(LANES))])
+            here, there = builder.gep(data, [loop.index]), builder.bitcast(word, data.type)
+            source, target = (here, there) if back else (there, here)
+            builder.store(builder.load(source), target)
 
     def _array(self, context: Any, builder: Any, made: Any, data: Any, like: Any, step: int) -> Any:
         """An array with the shape of another as constants, and the elements of a row `step` bytes apart."""

@@ -11,16 +11,17 @@ from typing import Any
 import numpy as np
 
 from toplist.core.compiling import fingerprint
-from toplist.core.compiling.numba_private import ContentCache
+from toplist.core.compiling.numba_private import ContentCache, rare_garbage_collection
 from toplist.core.problem import InvalidInput
-from toplist.engine.gpu.batch import Batch, BatchLayout, play_one_run
+from toplist.engine.gpu.batch import Batch, BatchLayout
 from toplist.engine.gpu.cuda_arrays import CudaArrays
 from toplist.engine.gpu.cuda_target import kernel_code, let_kernels_call, numba_cuda
+from toplist.engine.play import play_one_run
 from toplist.support.files import import_optional
 
 BLOCK = 128  # threads: a multiprocessor then plays few batches at a time, and its cache holds their code
 REGISTERS = 128  # per thread, at most: more would leave room for fewer threads
-# Registers of a thread if a run takes at least this many bytes: more threads then wait for memory at the same time.
+# Registers if a run takes at least so many bytes and has no features: more threads then wait for memory at once.
 FEWER, LARGE = 64, 1 << 14
 REPEATED = 1 << 22  # bytes of copies that the host makes; the device doubles them
 SPARE = 0.9  # of the free memory is used
@@ -64,8 +65,7 @@ class CudaDevice:
 
     def name(self) -> str:
         """Its model."""
-        name = self.context().name
-        return name.decode() if isinstance(name, bytes) else str(name)
+        return str(self.context().name)
 
     def free_bytes(self) -> int:
         """Memory for batches."""
@@ -100,9 +100,9 @@ class CudaDevice:
     def prepare(self, layout: BatchLayout, batch: Batch) -> Any:
         """The kernel for a batch."""
         threads = self._cuda.get_current_device().MULTIPROCESSOR_COUNT * (65_536 // REGISTERS)
-        waits = len(batch.played) > threads and layout.run_bytes() > LARGE
-        arguments, registers = (*batch.shared, *batch[1:], 0, 0), FEWER if waits else REGISTERS
-        return kernel_for(self._cuda, layout, arguments, registers)
+        reads = layout.run_bytes() > LARGE and layout.player.setup.problem.features == 0
+        registers = FEWER if reads and len(batch.played) > threads else REGISTERS
+        return kernel_for(self._cuda, layout, (*batch.shared, *batch[1:], 0, 0), registers)
 
     def launch(self, kernel: Any, batch: Batch, sampled_positions: int, until: int) -> None:
         """Begin to play the runs of a batch until a step."""
@@ -137,8 +137,8 @@ def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], regis
             kernel = cuda.jit(kernel_source(cuda, layout), max_registers=registers, lto=False)
             capability = cuda.get_current_device().compute_capability
             code = fingerprint(CudaArrays, kernel_code), layout.key, capability, registers, version("numba-cuda")
-            kernel._cache = KernelCache(play_one_run, hashlib.sha256(repr(code).encode()).hexdigest())
-            with kernel_code():
+            kernel._cache = ContentCache(play_one_run, hashlib.sha256(repr(code).encode()).hexdigest())
+            with kernel_code(), rare_garbage_collection():
                 kernel.compile(signature)
             _kernels[known] = kernel
         next(iter(_kernels[known].overloads.values())).bind()  # two threads must not load it at once
@@ -160,15 +160,3 @@ def kernel_source(cuda: Any, layout: BatchLayout) -> Any:
                      sampled_positions, until)  # fmt: skip
 
     return kernel
-
-
-class KernelCache(ContentCache):
-    """The disk cache of a kernel, with its machine code."""
-
-    def pack(self, result: Any) -> Any:
-        """The kernel as it is."""
-        return result
-
-    def unpack(self, content: Any, _: Any) -> Any:
-        """The kernel as it is."""
-        return content

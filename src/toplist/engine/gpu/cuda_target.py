@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from toplist.core.compiling.callees import callees, methods
 from toplist.core.compiling.compile import method_finder
+from toplist.core.compiling.llvm_text import keep_loops, keep_routines
+from toplist.core.compiling.replaced import replaced
 from toplist.core.randomness import overload_wrap, wrap
-from toplist.engine.gpu.batch import play_one_run
-from toplist.engine.play import play, sample_every_item
+from toplist.engine.play import play, play_one_run, sample_every_item
 from toplist.support.files import import_optional
 
-# The head of a routine whose arguments are numbers: the only pointer is that of the result.
-ROUTINE = re.compile(r'^define .*@"_ZN7toplist[^(]*\([^*(]*\*[^*]*\)$', re.MULTILINE)
-LABEL, TARGETS = re.compile(r'^"?([^"\s:]+)"?:'), re.compile(r'label %"?([^",\s]+)')
-MARK = 9_000_000  # number of the first mark; the compiler numbers its own from 0
+OPTIMISATION = 2  # level of NVIDIA's compiler, which takes a quarter longer at its usual 3, for code that is no faster
 FREED_TOGETHER = 1000  # arrays, at least
 
 _registered: set[Any] = set()
@@ -47,11 +44,7 @@ def numba_cuda() -> Any:
 def let_kernels_call(function: Callable[..., Any], **options: bool) -> None:
     """Let code for CUDA call a function."""
     extending = import_optional("numba.cuda.extending", "gpu")
-
-    def resolve(*_: Any) -> Any:
-        return function
-
-    extending.overload(function, jit_options=options, strict=False)(resolve)
+    extending.overload(function, jit_options=options, strict=False)(lambda *_: function)
     _registered.add(function)
 
 
@@ -70,38 +63,8 @@ def kernel_code() -> AbstractContextManager[None]:
         return builder.bitcast(there, return_type or pointer.type)
 
     def compile_ir(texts: list[str], **options: Any) -> Any:
-        return before([keep_loops(ROUTINE.sub(r"\g<0> noinline", text)) for text in texts], fma=False, **options)
+        options |= {"fma": False, "opt": OPTIMISATION}
+        return before([keep_loops(keep_routines(text)) for text in texts], **options)
 
     before = nvvm.compile_ir
     return replaced((nvvm, "compile_ir", compile_ir), (cgutils, "pointer_add", pointer_add))
-
-
-def keep_loops(text: str) -> str:
-    """Code in LLVM's language whose loops are not to be unrolled: a branch to a block above it closes a loop."""
-    above: set[str] = set()
-    loops, lines = 0, []
-    for line in text.split("\n"):
-        mark = ""
-        if line.startswith("define"):
-            above = set()
-        elif label := LABEL.match(line):
-            above.add(label[1])
-        elif line.startswith("  br ") and not above.isdisjoint(TARGETS.findall(line)):
-            loops += 1
-            mark = f", !llvm.loop !{MARK + loops}"
-        lines.append(line + mark)
-    marks = [f"!{MARK + loop} = distinct !{{!{MARK + loop}, !{MARK}}}" for loop in range(1, loops + 1)]
-    return "\n".join([*lines, f'!{MARK} = !{{!"llvm.loop.unroll.disable"}}', *marks])
-
-
-@contextmanager
-def replaced(*changes: tuple[Any, str, Any]) -> Iterator[None]:
-    """Replace private parts of numba-cuda for a while."""
-    before = [getattr(module, name) for module, name, _ in changes]
-    try:
-        for module, name, value in changes:
-            setattr(module, name, value)
-        yield
-    finally:
-        for (module, name, _), value in zip(changes, before, strict=True):
-            setattr(module, name, value)

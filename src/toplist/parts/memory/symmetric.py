@@ -34,22 +34,27 @@ def dot(first: Floats, second: Floats) -> float:
 
 @routine
 def add_rows(factors: Floats, matrix: Floats, first: int, end: int, column: int, sums: Floats) -> None:
-    """Add factors[k] times row k, from a column on, to `sums`, for k from `first` to `end` - 1."""
-    count, k = len(sums), first
+    """Add factors[k] times row k, from a column on, to `sums`, for k from `first` to `end` - 1.
+
+    Four at a time, so that the sums are loaded and stored once for all of them. At the end, factors of 0 fill up the
+    four: on a GPU, threads with different numbers of rows would otherwise take turns.
+    """
+    count, k, last = len(sums), first, end - 1
     here = slice(column, column + count)
-    while k + 4 <= end:  # four at a time, so that the sums are loaded and stored once for all of them
-        a, b, c, e = factors[k], factors[k + 1], factors[k + 2], factors[k + 3]
+    while k + 2 <= end:
+        third, fourth = min(k + 2, last), min(k + 3, last)
+        a, b = factors[k], factors[k + 1]
+        c, e = factors[third] if k + 2 <= last else 0.0, factors[fourth] if k + 3 <= last else 0.0
         if a != 0.0 or b != 0.0 or c != 0.0 or e != 0.0:  # features may be sparse
-            w, x, y, z = matrix[k, here], matrix[k + 1, here], matrix[k + 2, here], matrix[k + 3, here]
+            w, x, y, z = matrix[k, here], matrix[k + 1, here], matrix[third, here], matrix[fourth, here]
             for i in range(count):
                 sums[i] += (a * w[i] + b * x[i]) + (c * y[i] + e * z[i])
         k += 4
-    while k < end:
+    if k == last:
         a, w = factors[k], matrix[k, here]
         if a != 0.0:
             for i in range(count):
                 sums[i] += a * w[i]
-        k += 1
 
 
 @routine

@@ -96,7 +96,8 @@ EXPERIMENT = Experiment(
         ALPHA,
         "Appendix C.4 gives no n and refers to section 8.4, which has 20,000. After 20,000 steps the two policies are "
         "still close, so 200,000 are played as well, and judged separately.",
-        "The paper does not give the number of runs. There are 24, because fewer left claims undecided.",
+        "The paper does not give the number of runs. The command plays 24 unless --runs is given, because fewer left "
+        "more claims undecided.",
     ),
     seconds=30,
 )
