@@ -79,7 +79,7 @@ def fit_factors(clicked: Floats, shown: Floats, theta: Floats, kappa: Floats, sw
 
 @helper
 def better_level(clicked: Floats, shown: Floats, factor: float, others: Floats) -> float:
-    """The logarithm of a factor after a step of Newton's method, which is not too long, with the other factors fixed."""
+    """The logarithm of a factor after a step of Newton's method, not too long a one; the other factors are fixed."""
     level, first, second = math.log(factor), 0.0, 0.0
     for i in range(len(others)):
         count = shown[i] + 2.0 * PRIOR
