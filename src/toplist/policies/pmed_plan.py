@@ -70,28 +70,23 @@ def fit_factors(clicked: Floats, shown: Floats, theta: Floats, kappa: Floats, sw
     items, places = shown.shape
     for _ in range(sweeps):
         for item in range(items):
-            level, first, second = math.log(theta[item]), 0.0, 0.0
-            for place in range(places):
-                count = shown[item, place] + 2.0 * PRIOR
-                one, two = slopes((clicked[item, place] + PRIOR) / count, level + math.log(kappa[place]))
-                first += count * one
-                second += count * two
-            theta[item] = math.exp(min(max(level + newton_step(first, second), LOWEST), HIGHEST))
+            level = better_level(clicked[item], shown[item], theta[item], kappa)
+            theta[item] = math.exp(min(max(level, LOWEST), HIGHEST))
         for place in range(1, places):
-            level, first, second = math.log(kappa[place]), 0.0, 0.0
-            for item in range(items):
-                count = shown[item, place] + 2.0 * PRIOR
-                one, two = slopes((clicked[item, place] + PRIOR) / count, level + math.log(theta[item]))
-                first += count * one
-                second += count * two
-            highest = math.log(kappa[place - 1])
-            kappa[place] = math.exp(min(max(level + newton_step(first, second), LOWEST), highest))
+            level = better_level(clicked[:, place], shown[:, place], kappa[place], theta)
+            kappa[place] = math.exp(min(max(level, LOWEST), math.log(kappa[place - 1])))
 
 
 @helper
-def newton_step(first: float, second: float) -> float:
-    """The next step of Newton's method, which is not too long."""
-    return min(max(-first / second, -LONGEST), LONGEST)
+def better_level(clicked: Floats, shown: Floats, factor: float, others: Floats) -> float:
+    """The logarithm of a factor after a step of Newton's method, not too long a one; the other factors are fixed."""
+    level, first, second = math.log(factor), 0.0, 0.0
+    for i in range(len(others)):
+        count = shown[i] + 2.0 * PRIOR
+        one, two = slopes((clicked[i] + PRIOR) / count, level + math.log(others[i]))
+        first += count * one
+        second += count * two
+    return level + min(max(-first / second, -LONGEST), LONGEST)
 
 
 @routine

@@ -20,8 +20,8 @@ from toplist.parts.memory.ridge import (
 )
 from toplist.parts.memory.symmetric import add_rows, add_square, dot, invert, mirror, multiply, shrink_inverse
 
-STALE = 0.1  # share by which the curvature of a row may differ from that in the stored inverse
-CLOSE = 1e-8  # size of the last step: it leaves at most about STALE of the error
+STALE = 0.01  # share by which the curvature of a row may differ from that in the stored inverse
+CLOSE = 1e-8  # error of the weights at which a fit ends; a step leaves at most about STALE of it
 MOST_STEPS = 100
 
 
@@ -391,9 +391,9 @@ def fit(belief: Logit, penalty: float) -> None:
     gradient was almost 0, so the gradient of the list is the one that the first step needs.
     """
     slope = fill_step(belief)
-    largest = take_step(belief)
+    error = take_step(belief)  # what steps leave is known only where the gradient of all rows was computed
     for _ in range(MOST_STEPS):
-        if largest < CLOSE:
+        if error < CLOSE:
             return
         fill_gradient(belief, penalty)
         following = fill_step(belief)
@@ -407,7 +407,7 @@ def fit(belief: Logit, penalty: float) -> None:
         if refresh_inverse(belief, penalty, following > 0.25 * slope):
             following = fill_step(belief)
         slope = following
-        largest = take_step(belief)
+        error = STALE * take_step(belief)
 
 
 @helper
