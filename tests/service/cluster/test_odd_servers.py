@@ -16,6 +16,7 @@ from pgbouncer import pgbouncer
 from postgres_server import database
 from postgres_server import server as shared_server
 
+from toplist.service.cluster.placing import partition_of
 from toplist.service.http.auth import hash_api_key
 from toplist.service.store.postgres import check_address
 from toplist.service.store.postgres.round_trip import Statement
@@ -146,10 +147,13 @@ def test_a_forwarded_request_has_the_name_and_the_rankings_of_its_key(
 ) -> None:
     monkeypatch.setattr(Server, "popen", ForkedProcess)
     boss, page = "toplist_" + "b" * 43, "toplist_" + "p" * 43
-    names = [f"ranking-{n}" for n in range(6)]
+    partitions = 16  # one server owns them all by chance once in 2^15 times
+    one_each = {partition_of(f"ranking-{n}", partitions): f"ranking-{n}" for n in range(200)}
+    names = list(one_each.values())
+    assert len(names) == partitions
     allowed = "+".join(names[::2])
     keys = f"boss:admin:{hash_api_key(boss)},page:serve:{hash_api_key(page)}:rankings={allowed}"
-    servers = [start(16, keys=keys), start(16, keys=keys)]
+    servers = [start(partitions, keys=keys), start(partitions, keys=keys)]
 
     def ask(server: Server, key: str, method: str, path: str, body: Any = None) -> tuple[int, bytes]:
         until = time.monotonic() + PATIENCE
@@ -166,6 +170,10 @@ def test_a_forwarded_request_has_the_name_and_the_rankings_of_its_key(
 
     for server in servers:
         server.start()
+    until, owners = time.monotonic() + PATIENCE, set[str]()
+    while len(owners) < 2 and time.monotonic() < until:
+        rows = json.loads(ask(servers[0], boss, "GET", "/v1/cluster")[1])["partitions"]
+        owners = {row["owner"] for row in rows if row["owner"] is not None}
     for name in names:  # of each server, some are forwarded
         assert ask(servers[0], boss, "POST", "/v1/rankings", {"name": name, "positions": 2})[0] in (201, 409)
         assert (
