@@ -87,7 +87,7 @@ def cpu_rate(policy: str, threads: int, world: Any = None, expected: float = 0.0
 
 
 def gpu_rates(policy: str, runs: int, world: Any, parts: Sequence[int]) -> list[float]:
-    """Steps per second of many runs on the first GPU, in parts of so many steps."""
+    """Steps per second of many runs on the first GPU, for each part of the play by itself."""
     setup = setup_of(policy, world).on_gpu()
     layout = BatchLayout(Player(setup, 0, np.array([HORIZON]), compiled=False))
     keys = [request_key(branch(7, run)) for run in range(runs)]

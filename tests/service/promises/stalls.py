@@ -1,6 +1,6 @@
 """When the machine itself was too busy: a process that wants to run and does not, a commit of one row that takes long.
 
-A lease of 1.5 s cannot be renewed on a machine that lets nobody run, or write to its disk, for longer.
+A lease of 1.5 s cannot be renewed if the machine lets no process run, or write to its disk, for longer than that.
 """
 
 from __future__ import annotations

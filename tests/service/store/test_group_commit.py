@@ -69,7 +69,7 @@ def test_what_comes_while_a_commit_is_under_way_goes_into_the_next() -> None:
     ("turns", "look"),
     [
         pytest.param(3, 0.05, id="those that come a little later join"),
-        pytest.param(0, 3600.0, id="nobody else is waited for once all are back"),
+        pytest.param(0, 3600.0, id="a commit starts once all callers are back"),
     ],
 )
 def test_a_far_store_gathers_those_who_ask_again(turns: int, look: float, monkeypatch: pytest.MonkeyPatch) -> None:

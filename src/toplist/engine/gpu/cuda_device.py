@@ -21,8 +21,8 @@ from toplist.support.files import import_optional
 
 BLOCK = 128  # threads: a multiprocessor then plays few batches at a time, and its cache holds their code
 REGISTERS = 128  # per thread, at most: more would leave room for fewer threads
-# Registers if a run takes at least so many bytes and has no features: more threads then wait for memory at once.
-FEWER, LARGE = 64, 1 << 14
+# Large runs without features mostly wait for memory: with fewer registers per thread, more threads wait at once.
+FEWER, LARGE = 64, 1 << 14  # registers, and bytes of a large run
 REPEATED = 1 << 22  # bytes of copies that the host makes; the device doubles them
 SPARE = 0.9  # of the free memory is used
 
