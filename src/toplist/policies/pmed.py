@@ -329,7 +329,7 @@ def add_planned(belief: Displays, scale: float) -> None:
 def follow_path(belief: Displays) -> tuple[float, int]:
     """Fill the displays of one path of what is left of the plan; how often it is to be shown, and its length.
 
-    0 times if nothing is left. The length is 0 if the path breaks off because of rounding; its first display is dropped then.
+    0 times if nothing is left. The length is 0 if rounding breaks the path off; its first display is dropped then.
     """
     left, mark, path = belief.left, belief.mark, belief.path
     items, places = left.shape
