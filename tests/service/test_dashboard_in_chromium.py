@@ -337,7 +337,9 @@ def test_it_works_by_keyboard(opened: Running, page: Page) -> None:
     eventually(lambda: page.input_value("#form-item [name=id]"), lambda text: text == "tea", page)
     page.locator("#nav-new").focus()
     page.keyboard.press("Enter")
-    page.locator("#form-create [name=name]").focus()
+    name = page.locator("#form-create [name=name]")
+    name.wait_for()  # a field that is still hidden does not take the focus
+    name.focus()
     page.keyboard.type("by-keyboard")
     page.keyboard.press("Enter")
     eventually(lambda: page.inner_text("#name"), lambda name: name == "by-keyboard", page)
