@@ -124,13 +124,16 @@ def compare(
         {label: RunSetup.of(policy, pair.world, pair.users, pair.start, steps) for label, policy in named.items()}
         for pair in pairs
     ]
+    users = [own[yardstick].users for own in setups]
+    if engine == "gpu":
+        users = users_of_shared_types([own[yardstick] for own in setups])
     schedulers = []
-    for pair, own, users in zip(pairs, setups, users_of_shared_types([own[yardstick] for own in setups]), strict=True):
+    for pair, own, people in zip(pairs, setups, users, strict=True):
         own_seed = seed if pair.number == 0 else int(branch(seed, pair.number)) % 2**63
         path = None if folder is None else folder / file_name(pair.column, pair.number)
         # The file describes the original users, not the union: it does not depend on the other columns.
         file = ResumeFile(path, partial(describe, own, checkpoints, own_seed))
-        played = {label: setup._replace(users=users) for label, setup in own.items()}
+        played = {label: setup._replace(users=people) for label, setup in own.items()}
         schedulers.append(schedule(played, checkpoints, runs, own_seed, file))
 
     regret: dict[str, dict[str, Any]] = {}
@@ -148,7 +151,10 @@ def compare(
 
 
 def users_of_shared_types(setups: Sequence[RunSetup]) -> list[Any]:
-    """Users of every setup, of one type per class of worlds: users may read state that only their own world has."""
+    """Users of every setup, of one type per class of worlds: users may read state that only their own world has.
+
+    For a GPU, where a policy is compiled together with its users; on a CPU they are linked.
+    """
     users: list[Any] = [None] * len(setups)
     for world in {type(setup.world) for setup in setups}:
         members = [number for number, setup in enumerate(setups) if type(setup.world) is world]

@@ -7,12 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.core.beliefs import all_arrays, copy_arrays, named_arrays
-from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, direct, explain_compile_error, plain
+from toplist.core.compiling import COMPILE_ERRORS, DoesNotCompile, can_link, direct, explain_compile_error, plain
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols.kinds import expect_kind
 from toplist.core.randomness import branch
 from toplist.core.slate import Ints, Request, empty_page
-from toplist.engine.play import Run, changes_key, play_compiled, sample_every_item_compiled
+from toplist.engine.linked_environment import EnvironmentLink
+from toplist.engine.play import Environment, Run, changes_key, play_compiled, sample_every_item_compiled
 
 SHORT = 40_000  # lists times items: plain Python plays them in less time than the compiler takes
 FEW = 20_000  # samples of all runs: plain Python gives them in less time than the compiler takes
@@ -154,9 +155,11 @@ class Player:
         self.belief = self.policy.begin(problem)
         self.cache = self._scratch()
         self._play: Any = play_compiled if compiled else plain(play_compiled)
-        samples_compiled = compiled and setup.samples_compiled
-        self._sample: Any = sample_every_item_compiled if samples_compiled else plain(sample_every_item_compiled)
+        self._samples_compiled = compiled and setup.samples_compiled
+        self._sample: Any = sample_every_item_compiled if self._samples_compiled else plain(sample_every_item_compiled)
         self._sampled_positions = setup.sampled_positions()
+        self._is_linked = compiled and can_link()
+        self._link: EnvironmentLink | None = None
         self._detects = self.policy.capabilities().detects
         self._fresh: list[tuple[Any, Any]] | None = None  # arrays, and copies of them before the first step
         self._is_direct = False  # whether the machine code is called without checking types
@@ -194,11 +197,21 @@ class Player:
         return self.policy.scratch(self.setup.problem._replace(grows=False))
 
     def _play_arguments(self) -> tuple[Any, ...]:
-        setup = self.setup
-        return self.policy, self.belief, self.cache, setup.world, self.users, setup.start, self.run
+        environment, run = self._environment_and_run(self._is_linked)
+        return self.policy, self.belief, self.cache, environment, self.setup.start, run
 
     def _sample_arguments(self) -> tuple[Any, ...]:
-        return self.policy, self.belief, self.setup.world, self._sampled_positions, self.run
+        environment, run = self._environment_and_run(self._is_linked and self._samples_compiled)
+        return self.policy, self.belief, environment, self._sampled_positions, run
+
+    def _environment_and_run(self, linked: bool) -> tuple[Any, Run]:
+        """World and users, and the run; `linked` to machine code of their own, the policy is compiled without them."""
+        environment = Environment(self.setup.world, self.users)
+        if not linked:
+            return environment, self.run
+        if self._link is None:
+            self._link = EnvironmentLink(environment, self.run)
+        return self._link.environment, self.run._replace(moment=())  # whose type would differ from world to world
 
     def play(self, until: int) -> None:
         """Continue until `until` steps are played in all."""

@@ -1,4 +1,4 @@
-"""Click models of different classes wrapped in one shared type, so that a policy is compiled once for all of them."""
+"""Click models of different classes in one shared type: for a GPU, a policy is compiled once for all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worlds of several classes, with their users, wrapped in one shared type: a policy is compiled once for all."""
+"""Worlds of several classes, with their users, in one shared type: for a GPU, a policy is compiled once for all."""
 
 from __future__ import annotations
 

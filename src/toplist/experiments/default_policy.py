@@ -17,7 +17,7 @@ import toplist
 from toplist.core.problem import checked_seed, whole
 from toplist.core.randomness import uniform
 from toplist.core.slate import Floats
-from toplist.engine.compare import YARDSTICK, curves_in_turn, users_of_shared_types
+from toplist.engine.compare import YARDSTICK, curves_in_turn
 from toplist.engine.comparison import Comparison
 from toplist.engine.player import RunSetup
 from toplist.engine.resume_file import ResumeFile, describe
@@ -133,11 +133,10 @@ def play(
         )
     folder.mkdir(parents=True, exist_ok=True)
     schedulers = []
-    for cell, own, users in zip(cells, setups, users_of_shared_types([s[YARDSTICK] for s in setups]), strict=True):
+    for cell, own in zip(cells, setups, strict=True):
         checkpoints = np.array(cell.horizons())
         file = ResumeFile(folder / f"{slug(cell.label())}.npz", partial(describe, own, checkpoints, seed))
-        played = {label: setup._replace(users=users) for label, setup in own.items()}
-        schedulers.append(RunScheduler(played, checkpoints, runs, seed, file))
+        schedulers.append(RunScheduler(own, checkpoints, runs, seed, file))
     regret: dict[str, dict[str, Floats]] = {}
     for cell, curves in zip(cells, curves_in_turn(schedulers, threads, progress), strict=True):
         for number, horizon in enumerate(cell.horizons()):

@@ -95,7 +95,9 @@ def play_suite(
     matches, equal = once(matches_of(problems, contenders, steps, runs))
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    setups, schedulers = setups_of_shared_types([match.setup for match in matches]), []
+    setups, schedulers = [match.setup for match in matches], []
+    if engine == "gpu":
+        setups = setups_of_shared_types(setups)
     for match, setup in zip(matches, setups, strict=True):
         label = match.contender.label
         path = None if folder is None else folder / f"{match.problem.name}-{slug(label)}.npz"

@@ -14,6 +14,7 @@ from toplist.core.compiling.compile import (
 )
 from toplist.core.compiling.explain import COMPILE_ERRORS, DoesNotCompile, explain_compile_error
 from toplist.core.compiling.fingerprint import fingerprint
+from toplist.core.compiling.linking import Kept, caller, can_link, value_at
 from toplist.core.compiling.only_cached import NotCached, only_cached
 
 LIBRARY_VARIABLES = (cache_folder.VARIABLE, numba_backend.VARIABLE)  # of the environment
@@ -22,8 +23,11 @@ __all__ = [
     "BULK",
     "COMPILE_ERRORS",
     "DoesNotCompile",
+    "Kept",
     "LIBRARY_VARIABLES",
     "NotCached",
+    "caller",
+    "can_link",
     "compiled",
     "direct",
     "explain_compile_error",
@@ -35,4 +39,5 @@ __all__ = [
     "protocol",
     "reserved_names",
     "routine",
+    "value_at",
 ]

@@ -50,6 +50,7 @@ class Fingerprint:
         if hasattr(value, "py_func"):
             self._add("options", repr(sorted(value.targetoptions.items())))
             value = value.py_func
+        value = getattr(value, "_defn", value)  # of numba's intrinsics, the function that writes the code
         if isinstance(value, ModuleType):
             self._add_module(value, names)
         elif isinstance(value, type | FunctionType | BuiltinFunctionType):
@@ -69,6 +70,8 @@ class Fingerprint:
                 self._add_value(type(value), names)
             for element in elements:
                 self._add_value(element, names)
+        elif isinstance(value, types.Type):
+            self._add("type", str(value))
         elif isinstance(value, np.ndarray):
             self._add("array", f"{value.dtype} {value.shape}".encode() + value.tobytes())
         elif isinstance(value, CodeType):
@@ -128,6 +131,7 @@ def _names_used(code: CodeType) -> Iterator[str]:
 
 def part_classes(numba_type: Any) -> Iterator[type]:
     """The classes of all parts in a numba type."""
+    numba_type = getattr(numba_type, "kept", numba_type)
     if isinstance(numba_type, types.NamedTuple | types.NamedUniTuple):
         yield numba_type.instance_class
     if isinstance(numba_type, types.BaseTuple):

@@ -29,7 +29,7 @@ from typing import Any
 import llvmlite.binding  # type: ignore[import-untyped]
 import numba
 import numpy as np
-from numba.core import compiler, itanium_mangler, serialize
+from numba.core import compiler, itanium_mangler, registry, serialize
 from numba.core.codegen import JITCodeLibrary
 from numba.core.environment import lookup_environment
 
@@ -210,6 +210,34 @@ def rare_garbage_collection() -> Iterator[None]:
         gc.set_threshold(often, *others)
 
 
+# Machine code by its address ------------------------------------------------------------------------------------------
+
+
+def code_address(dispatcher: Any, signature: tuple[Any, ...]) -> int:
+    """The address of the machine code of a function for arguments of these types, compiled where it is not yet."""
+    if signature not in dispatcher.overloads:
+        dispatcher.compile(signature)
+    result = dispatcher.overloads[signature]
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_func_name))
+
+
+def call_machine_code(context: Any, builder: Any, result: Any, kinds: Any, arguments: Any) -> Any:
+    """Write a call of machine code: its address is the first argument, the others are of the given types."""
+    convention = context.call_conv
+    kind = convention.get_function_type(result, kinds).as_pointer()
+    code = builder.inttoptr(arguments[0], kind)
+    status, returned = convention.call_function(builder, code, result, kinds, arguments[1:])
+    with builder.if_then(status.is_error, likely=False):
+        convention.return_status_propagate(builder, status)
+    return returned
+
+
+def bytes_in_memory(kind: Any) -> int:
+    """How many bytes a value of this type takes where machine code writes it."""
+    context = registry.cpu_target.target_context
+    return int(context.get_abi_sizeof(context.get_value_type(kind)))
+
+
 # The cache ------------------------------------------------------------------------------------------------------------
 
 
@@ -357,6 +385,9 @@ def self_test() -> None:
     packed = pickle.loads(_dumps(cache.pack(compiled_callees[known])))
     compiled_callees[known] = cache.unpack(packed, result.target_context)
     _self_tested("a callee read back", values)
+    code = code_address(compile_whole(_next_one), (numba.float64,))
+    _expect(numba.njit(**OPTIONS, pipeline_class=WholeCompiler)(_call)(code, 2.0) == 3.0, "a call by address")
+    _expect(bytes_in_memory(numba.types.Tuple((numba.float64, numba.boolean))) == 16, "the size of a value")  # type: ignore[no-untyped-call]
     try:
         numba.njit(**OPTIONS)(_allocate).compile(signature)
     except numba.core.errors.NumbaError as error:
@@ -391,6 +422,18 @@ def _increment(number: float) -> float:
 
 def _next_one(number: float) -> float:
     return _increment(number)
+
+
+def _call(code: int, number: float) -> Any:
+    return _call_code(code, number)
+
+
+@numba.extending.intrinsic
+def _call_code(_: Any, code: Any, number: Any) -> Any:
+    def generate(context: Any, builder: Any, __: Any, arguments: Any) -> Any:
+        return call_machine_code(context, builder, number, (number,), arguments)
+
+    return number(code, number), generate
 
 
 def _allocate(values: Any) -> float:

@@ -9,6 +9,7 @@ from toplist.core.protocols.arms import HotArms, HotCopied
 from toplist.core.protocols.arrangements import Arrangement, HotArrangement
 from toplist.core.protocols.capabilities import Capabilities
 from toplist.core.protocols.detectors import Change, Detecting, Detector, HotDetector
+from toplist.core.protocols.environments import HotEnvironment
 from toplist.core.protocols.indices import DrawingOne, Exact, HotGauge, HotIndex, HotShortlist, HotTangent, Index
 from toplist.core.protocols.list_probabilities import (
     DrawingIndependently,
@@ -44,6 +45,7 @@ __all__ = [
     "HotMemory",
     "Memory",
     "HotDetector",
+    "HotEnvironment",
     "Detector",
     "Tallying",
     "Deviating",
