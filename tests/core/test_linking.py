@@ -69,7 +69,7 @@ def test_values_of_one_type_share_their_code() -> None:
 
 
 @compiled
-def fail(state: Any, number: int) -> int:
+def fail(_: Any, number: int) -> int:
     if number < 0:
         raise ValueError("a negative number")
     return number
