@@ -99,7 +99,10 @@ class EnvironmentLink:
     def __init__(self, environment: Environment, run: Run) -> None:
         answers = Answers(np.zeros(2, dtype=np.int64), np.zeros(1))
         self._kept = Kept((environment, run, answers), LINKED)  # for as long as its address is in use
-        self.environment = LinkedEnvironment(self._kept.address, *self._kept.code, answers)
+        begin_step_code, visit_code, attraction_alone_code = self._kept.code
+        self.environment = LinkedEnvironment(
+            self._kept.address, begin_step_code, visit_code, attraction_alone_code, answers
+        )
 
 
 LINKED = {

@@ -17,8 +17,13 @@ from numba import extending, types
 from toplist.core.compiling.compile import backend, compiled, direct
 from toplist.core.compiling.type_key import type_key
 
-intrinsic: Any = extending.intrinsic  # its published type lacks some arguments
 WORD = 8  # bytes
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """numba's `intrinsic`, whose published type does not know that compiled code passes no context."""
+    made: Any = extending.intrinsic
+    return made(function)
 
 
 class KeptValue(types.Type):
@@ -32,15 +37,15 @@ class KeptValue(types.Type):
 
     def __init__(self, kept: Any) -> None:
         self.kept = kept
-        super().__init__(name=f"KeptValue({kept})")  # type: ignore[no-untyped-call]
+        super().__init__(name=f"KeptValue({kept})")
 
 
 @extending.register_model(KeptValue)
-class _AddressModel(extending.models.PrimitiveModel):  # type: ignore[misc]
+class _AddressModel(extending.models.PrimitiveModel):
     """In machine code it is a number."""
 
     def __init__(self, manager: Any, kind: KeptValue) -> None:
-        super().__init__(manager, kind, ir.IntType(64))
+        super().__init__(manager, kind, ir.IntType(64))  # type: ignore[no-untyped-call]
 
 
 @intrinsic

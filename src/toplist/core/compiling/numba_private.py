@@ -425,7 +425,7 @@ def _next_one(number: float) -> float:
 
 
 def _call(code: int, number: float) -> Any:
-    return _call_code(code, number)
+    return _call_code(code, number)  # type: ignore[call-arg]  # compiled code passes no context
 
 
 @numba.extending.intrinsic
