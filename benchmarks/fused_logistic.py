@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.fused_kernels import BLOCK, best_few, weigh, weigh_squares
 from toplist.core.compiling import compiled, helper, routine
-from toplist.core.randomness import CHANGES, VISITORS, branch, toss, uniform
+from toplist.core.randomness import CHANGES, VISITORS, branch, normals, toss, uniform
 from toplist.core.slate import Floats, Ints
 from toplist.parts.memory.symmetric import add_rows, dot, invert, multiply, shrink_inverse
 from toplist.worlds.contextual import ITEMS, LEAVING, WEIGHTS, Contextual, draw_on_sphere
@@ -30,6 +30,7 @@ class State(NamedTuple):
 
     weights: Floats  # theta*, and the rest of the world's state
     columns: Floats  # (d, items)
+    directions: Floats
     attraction: Floats
     termination: Floats
     places: Ints  # by termination probability, the largest first
@@ -71,6 +72,7 @@ def begin(world: Contextual) -> State:
     return State(
         weights=np.zeros(d),
         columns=np.zeros((d, items)),
+        directions=np.zeros(items * d),
         attraction=np.zeros(items),
         termination=np.zeros(positions),
         places=np.arange(positions),
@@ -109,17 +111,20 @@ def begin(world: Contextual) -> State:
 @routine
 def draw(state: State, key: int, step: int, fresh: bool) -> float:
     """Advance the world by a step and return the reward of the best list."""
-    point = state.ahead
+    d = len(state.weights)
     if step == 0:
         draw_on_sphere(branch(key, WEIGHTS), 1.0, state.weights)
     if step == 0 or fresh:
-        drawn = branch(branch(key, ITEMS), step)
+        normals(branch(branch(key, ITEMS), step), state.directions)
         for item in range(len(state.attraction)):
-            draw_on_sphere(branch(drawn, item), 1.0, point)
+            square = 0.0
+            for i in range(d):
+                square += state.directions[d * item + i] ** 2
+            scale = 1.0 / math.sqrt(square)
             total = 0.0
-            for i in range(len(point)):
-                total += state.weights[i] * point[i]
-                state.columns[i, item] = point[i]
+            for i in range(d):
+                state.columns[i, item] = scale * state.directions[d * item + i]
+                total += state.weights[i] * state.columns[i, item]
             state.attraction[item] = 1.0 / (1.0 + math.exp(-total))
         best_few(state.attraction, state.finest)
     leaving = branch(branch(key, LEAVING), step)
