@@ -127,38 +127,6 @@ def test_parameters_that_cannot_be_are_refused() -> None:
             make(f"uni-rank({given})").prepare(Problem(ITEMS, POSITIONS))
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_leader_of_earlier_lists_is_the_one_found_anew(seed: int) -> None:
-    """Candidates change, lists are learned late or not at all, and the duels of most items stay the same."""
-    problem = Problem(ITEMS, POSITIONS)
-    policy = make("uni-rank(slack=0.5)").prepare(problem)
-    belief, cache, page = policy.begin(problem), policy.scratch(problem), empty_page(POSITIONS)
-    rng, candidates = np.random.default_rng(seed), np.arange(ITEMS)
-    found, kept = set[int](), 0
-    for number in range(800):
-        if number % 40 == 0:
-            candidates = np.sort(rng.choice(ITEMS, rng.integers(3, ITEMS + 1), replace=False))
-        slate, anew = policy.slate(problem), policy.slate(problem)
-        request = Request(
-            candidates, POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, LABELS, branch(seed, number)
-        )  # fmt: skip
-        before = cache.found.copy()
-        policy.rank(belief, cache, request, slate)
-        policy.rank(belief, policy.scratch(problem), request, anew)
-        for one, other in zip(slate, anew, strict=True):
-            np.testing.assert_array_equal(one, other)
-        found.add(int(cache.found[2]))
-        kept += int(np.array_equal(before, cache.found))
-        if rng.random() < 0.8:
-            page.clicks[:], page.left[0], page.seen[:] = 0, 0, -1.0
-            size = slate.size[0]
-            page.clicks[:size] = rng.random(size) < ATTRACTION[slate.items[:size]]
-            policy.learn(belief, slate, page)
-    assert len(found) > 20  # leaders
-    assert kept > 300
-    np.testing.assert_array_equal(belief.won, belief.wins.sum(axis=1))
-
-
 def test_the_quick_bound_never_drops_a_promising_item() -> None:
     rng, dropped = np.random.default_rng(3), 0
     for _ in range(3000):
