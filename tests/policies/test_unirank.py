@@ -13,7 +13,9 @@ import toplist
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import NONE, Request, empty_page
+from toplist.parts.index.kl_solver import kl_upper
 from toplist.policies import make
+from toplist.policies.unirank import CERTAIN, NEXT_TO_1, promise, promises_less
 
 ITEMS, POSITIONS, STEPS = 7, 4, 1200
 LABELS = np.arange(ITEMS) + 100
@@ -123,3 +125,18 @@ def test_parameters_that_cannot_be_are_refused() -> None:
     for given in ("slack=-1", "loglog=nan"):
         with pytest.raises(toplist.InvalidInput, match="UniRank's"):
             make(f"uni-rank({given})").prepare(Problem(ITEMS, POSITIONS))
+
+
+def test_the_quick_bound_never_drops_a_promising_item() -> None:
+    rng, dropped = np.random.default_rng(3), 0
+    for _ in range(3000):
+        duels = int(10 ** rng.uniform(0, 5))
+        won = int(rng.binomial(duels, rng.choice([0.0, 0.5, 1.0, rng.random()])))
+        other = int(10 ** rng.uniform(0, 5))
+        most = max(0.5, kl_upper(other, rng.binomial(other, 0.5), 9.0)) if rng.random() < 0.9 else 1.0
+        logs, wins = (math.log(most), math.log(max(1.0 - most, NEXT_TO_1))), np.array([[0, won], [duels - won, 0]])
+        less = promises_less(wins, 0, 1, 9.0, most, logs)
+        assert not (less and promise(wins, 0, 1, 9.0) >= most)
+        dropped += less
+    assert 1000 < dropped < 2500
+    assert not promises_less(np.array([[0, 2], [90, 0]]), 0, 1, CERTAIN, 0.5, (-math.log(2.0), -math.log(2.0)))

@@ -2,8 +2,8 @@
 
 A belief keeps the arms of an item together, so that items can be added and forgotten. A bandit reads the arms of its
 position. So the cache has a copy of the belief with the arms of a position together: loops over them are vectorised,
-their blocks have ceilings, and items placed above are a few exceptions instead of a list of all the others. Of many
-arms, only those in touched blocks are copied again.
+their blocks have ceilings, and items placed above are a few exceptions instead of a list of all the others. Only arms
+that have changed are copied again; of many, only those in touched blocks are compared.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.core.beliefs import BLOCK, MANY, TOUCHED, block_count
+from toplist.core.compiling import helper
 from toplist.core.problem import Problem
 from toplist.core.slate import Ints, Request
 from toplist.parts.memory.counts import Counts
@@ -54,33 +55,15 @@ class CopiedArms(NamedTuple):
     item_labels: Ints  # per item: its label when that was copied
 
     def follow_arms(self, belief: Any, request: Request, places: int) -> None:
-        """Copy the arms that have changed; all candidates' if the belief does not track changes."""
+        """Copy the arms that have changed; if the belief does not track changes, all are compared."""
         self.by_place.copy_rest(belief)
-        stride = len(self.numbers) // places
+        arms = places * len(request.labels)
         if len(belief.touched) == 0:
-            for item in request.candidates:
-                for place in range(places):
-                    self.by_place.copy_arm(belief, item * places + place, place * stride + item)
-                    self.labels[place * stride + item] = request.labels[item]
-            return
+            copy_changes(self, belief, request, places, 0, arms)
         for block in range(len(belief.touched)):
             if self.known[block] != belief.touched[block]:
                 self.known[block] = belief.touched[block]
-                end = min((block + 1) * BLOCK, places * len(request.labels))
-                for item in range(block * BLOCK // places, (end + places - 1) // places):
-                    if self.item_labels[item] != request.labels[item]:
-                        self.item_labels[item] = request.labels[item]
-                        for place in range(places):
-                            self.labels[place * stride + item] = request.labels[item]
-                            self.by_place.touched[(place * stride + item) // BLOCK] += 1  # an index may keep labels
-                for first in range(block * BLOCK, end, TOGETHER):
-                    if self.own.count_changes(belief, first, min(first + TOGETHER, end)) > 0:
-                        for arm in range(first, min(first + TOGETHER, end)):
-                            if self.own.copy_arm(belief, arm, arm):
-                                item = arm // places
-                                to = (arm - item * places) * stride + item
-                                self.by_place.copy_arm(belief, arm, to)
-                                self.by_place.touched[to // BLOCK] += 1
+                copy_changes(self, belief, request, places, block * BLOCK, min((block + 1) * BLOCK, arms))
 
     def arms_belief(self, belief: Any) -> Any:
         """The copy."""
@@ -89,6 +72,28 @@ class CopiedArms(NamedTuple):
     def arm_number(self, item: int, place: int, places: int) -> int:
         """Position by position."""
         return place * (len(self.numbers) // places) + item
+
+
+@helper
+def copy_changes(arms: CopiedArms, belief: Any, request: Request, places: int, begin: int, end: int) -> None:
+    """Copy the arms of a range that have changed, and the labels of their items."""
+    stride, tracks = len(arms.numbers) // places, len(arms.by_place.touched) > 0
+    for item in range(begin // places, (end + places - 1) // places):
+        if arms.item_labels[item] != request.labels[item]:
+            arms.item_labels[item] = request.labels[item]
+            for place in range(places):
+                arms.labels[place * stride + item] = request.labels[item]
+                if tracks:
+                    arms.by_place.touched[(place * stride + item) // BLOCK] += 1  # an index may keep labels
+    for first in range(begin, end, TOGETHER):
+        if arms.own.count_changes(belief, first, min(first + TOGETHER, end)) > 0:
+            for arm in range(first, min(first + TOGETHER, end)):
+                if arms.own.copy_arm(belief, arm, arm):
+                    item = arm // places
+                    to = (arm - item * places) * stride + item
+                    arms.by_place.copy_arm(belief, arm, to)
+                    if tracks:
+                        arms.by_place.touched[to // BLOCK] += 1
 
 
 def make_arms(memory: Any, problem: Problem) -> tuple[OwnArms | CopiedArms, Problem]:
@@ -102,7 +107,7 @@ def make_arms(memory: Any, problem: Problem) -> tuple[OwnArms | CopiedArms, Prob
     arms = stride * places
     by_arm = problem._replace(items=arms)
     touched, blocks = np.zeros(block_count(by_arm), dtype=np.int64), block_count(problem._replace(items=items * places))
-    unknown = np.full(items * places if blocks > 0 else 0, np.nan)  # other than any count or weight
+    unknown = np.full(items * places, np.nan)  # other than any count or weight
     copy: Any
     own: Any
     if kept == "counts":

@@ -34,9 +34,15 @@ class Exchanges(NamedTuple):
 
 
 class ExchangeScratch(NamedTuple):
-    """Scratch arrays for one list."""
+    """What few lists change, and scratch arrays for one list."""
 
     items: Ints  # the candidates that are not pinned, in an order that does not depend on their numbers
+    among: Ints  # the same, as they were given ...
+    labels: Ints  # ... and their labels
+    ordered: Ints  # one element: how many there are
+    upper: Floats  # (items, positions): KL-UCB indices ...
+    displays: Floats  # ... after this number of displays, which changes if the clicks do ...
+    budget: Floats  # ... with this budget
     value: Floats  # per candidate
     places: Ints  # the positions that are not pinned ...
     leader: Ints  # ... and their items in the leader
@@ -94,8 +100,15 @@ class GRAB(NamedTuple):
     def scratch(self, problem: Problem) -> ExchangeScratch:
         """Arrays for one list."""
         items, places = problem.items, problem.positions
+        upper, displays, budget = np.zeros((3, items, places))
         return ExchangeScratch(
             items=np.zeros(items, dtype=np.int64),
+            among=np.zeros(items, dtype=np.int64),
+            labels=np.zeros(items, dtype=np.int64),
+            ordered=np.zeros(1, dtype=np.int64),
+            upper=upper,
+            displays=displays,
+            budget=budget,
             value=np.zeros(items),
             places=np.zeros(places, dtype=np.int64),
             leader=np.zeros(places, dtype=np.int64),
@@ -193,30 +206,26 @@ def click_rate(belief: Exchanges, item: int, place: int) -> float:
 
 
 @helper
-def upper_rate(belief: Exchanges, item: int, place: int, budget: float) -> float:
+def upper_rate(belief: Exchanges, cache: ExchangeScratch, item: int, place: int, budget: float) -> float:
     """The KL-UCB index of an item at a position; 1 if it was never shown there."""
     shown = belief.shown[item, place]
-    return kl_upper(shown, belief.clicked[item, place], budget) if shown > 0.0 else 1.0
+    if shown <= 0.0:
+        return 1.0
+    if shown != cache.displays[item, place] or budget != cache.budget[item, place]:
+        cache.upper[item, place] = kl_upper(shown, belief.clicked[item, place], budget)
+        cache.displays[item, place], cache.budget[item, place] = shown, budget
+    return float(cache.upper[item, place])
 
 
 @routine
 def find_leader(belief: Exchanges, cache: ExchangeScratch, request: Request) -> tuple[int, int]:
     """Fill the leader, and its positions by descending click rate; the numbers of free positions and items."""
-    size, free, count = min(request.positions, len(request.candidates)), 0, 0
+    size, free = min(request.positions, len(request.candidates)), 0
     for place in range(size):
         if len(request.pins) == 0 or request.pins[place] < 0:
             cache.places[free] = place
             free += 1
-    for item in request.candidates:
-        pinned = False
-        for place in range(min(size, len(request.pins))):
-            pinned = pinned or request.pins[place] == item
-        if not pinned:
-            cache.way[count] = item
-            cache.value[count] = 0.0
-            count += 1
-    # Equal values: the items in the order of their hashes under one key.
-    select(cache.value, cache.way, count, request.labels, ORDER, cache.items[:count], cache.slack[:count])
+    count = order_items(cache, request, size)
     assign(belief, cache, free, count)
     for i in range(free):
         at, rate = i, click_rate(belief, cache.leader[i], cache.places[i])
@@ -228,6 +237,25 @@ def find_leader(belief: Exchanges, cache: ExchangeScratch, request: Request) -> 
             at -= 1
         cache.ranked[at] = i
     return free, count
+
+
+@routine
+def order_items(cache: ExchangeScratch, request: Request, size: int) -> int:
+    """Fill the candidates that are not pinned, in their order, unless they are those of the last list; their number."""
+    count, same = 0, True
+    for item in request.candidates:
+        pinned = False
+        for place in range(min(size, len(request.pins))):
+            pinned = pinned or request.pins[place] == item
+        if not pinned:
+            same = same and cache.among[count] == item and cache.labels[count] == request.labels[item]
+            cache.among[count], cache.labels[count], cache.value[count] = item, request.labels[item], 0.0
+            count += 1
+    if not same or count != cache.ordered[0]:
+        # Equal values: the items in the order of their hashes under one key.
+        select(cache.value, cache.among, count, request.labels, ORDER, cache.items[:count], cache.slack[:count])
+        cache.ordered[0] = count
+    return count
 
 
 @routine
@@ -295,20 +323,20 @@ def exchange_best(
     most, pair, added = 0.0, -1, -1
     for i in range(free - 1):
         one, two = ranked[i], ranked[i + 1]
-        gain = upper_rate(belief, leader[two], places[one], budget) + upper_rate(
-            belief, leader[one], places[two], budget
+        gain = upper_rate(belief, cache, leader[two], places[one], budget) + upper_rate(
+            belief, cache, leader[one], places[two], budget
         )
-        gain -= upper_rate(belief, leader[one], places[one], budget)
-        gain -= upper_rate(belief, leader[two], places[two], budget)
+        gain -= upper_rate(belief, cache, leader[one], places[one], budget)
+        gain -= upper_rate(belief, cache, leader[two], places[two], budget)
         if gain > most:
             most, pair = gain, i
     last = ranked[free - 1]
-    now = upper_rate(belief, leader[last], places[last], budget)
+    now = upper_rate(belief, cache, leader[last], places[last], budget)
     for j in range(count):
         item = cache.items[j]
         if is_leading(cache, item, free):
             continue
-        gain = upper_rate(belief, item, places[last], budget) - now
+        gain = upper_rate(belief, cache, item, places[last], budget) - now
         if gain > most or (gain == most and added >= 0 and wins_tie(item, added, request.labels, request.key)):
             most, added = gain, item
     if added >= 0:

@@ -26,6 +26,7 @@ MOST_SWEEPS = 10_000  # for a list
 TWO_PER_ROOT_PI = 2.0 / math.sqrt(math.pi)
 NARROW = 0.25  # steps in units of this share of a deviation, where few terms of a series suffice
 ROOT_2 = math.sqrt(2.0)
+ROUNDING = 1e-9  # more than that of a gain or its bound, for each unit of their terms
 
 
 class Particle(NamedTuple):
@@ -194,8 +195,8 @@ def count_display(belief: Particle, item: int, place: int, weight: float, value:
 def walk_on(belief: Particle, cache: ParticleScratch, request: Request, scale: float, sweeps: int) -> None:
     """Fill the values of the next list: those of the last one, each moved in turn."""
     items, places = len(belief.theta), len(belief.kappa)
-    own = branch(request.key, -1)  # apart from the key that breaks ties
-    first, begins = branch(own, START), belief.clock[0] == 0.0
+    walk = branch(request.key, -1)  # apart from the key that breaks ties
+    first, begins = branch(walk, START), belief.clock[0] == 0.0
     for item in range(items):
         cache.theta[item] = 1.0 - uniform(first, request.labels[item]) if begins else belief.theta[item]
     for place in range(places):
@@ -203,42 +204,41 @@ def walk_on(belief: Particle, cache: ParticleScratch, request: Request, scale: f
     cache.kappa[0] = 1.0
     deviation = scale / math.sqrt(belief.clock[0] + 1.0)
     for sweep in range(sweeps):
-        key = branch(own, sweep)
+        key = branch(walk, sweep)
+        by_item, by_place = branch(key, ITEMS), branch(key, POSITIONS)
         for item in range(items):
-            by_item = branch(branch(key, ITEMS), request.labels[item])
-            cache.theta[item] = move_item(belief, cache, item, deviation, by_item)
+            here = slice(item * places, (item + 1) * places)
+            clicked, missed, own = belief.clicked[here], belief.missed[here], branch(by_item, request.labels[item])
+            cache.theta[item] = moved(clicked, missed, cache.kappa, cache.theta[item], deviation, own)
         for place in range(1, places):
-            cache.kappa[place] = move_position(belief, cache, place, deviation, branch(branch(key, POSITIONS), place))
+            clicked, missed, own = belief.clicked[place::places], belief.missed[place::places], branch(by_place, place)
+            cache.kappa[place] = moved(clicked, missed, cache.theta, cache.kappa[place], deviation, own)
 
 
 @helper
-def move_item(belief: Particle, cache: ParticleScratch, item: int, deviation: float, key: int) -> float:
-    """The next attraction of an item."""
-    now, places = cache.theta[item], len(cache.kappa)
-    then = step_within(now, deviation, key)
-    clicks, gain = 0.0, math.log(mass_within(now, deviation) / mass_within(then, deviation))
-    for place in range(places):
-        at = item * places + place
-        clicks += belief.clicked[at] + PRIOR
-        missed = belief.missed[at] + PRIOR
-        gain += missed * math.log((1.0 - then * cache.kappa[place]) / (1.0 - now * cache.kappa[place]))
-    gain += clicks * math.log(then / now)
-    return then if math.log(1.0 - uniform(key, 0)) < gain else now
+def moved(clicked: Floats, missed: Floats, others: Floats, now: float, deviation: float, key: int) -> float:
+    """The next value of a factor, one element for each of the others that it is multiplied with.
 
-
-@helper
-def move_position(belief: Particle, cache: ParticleScratch, place: int, deviation: float, key: int) -> float:
-    """The next examination probability of a position."""
-    now, places = cache.kappa[place], len(cache.kappa)
-    then = step_within(now, deviation, key)
-    clicks, gain = 0.0, math.log(mass_within(now, deviation) / mass_within(then, deviation))
-    for item in range(len(cache.theta)):
-        at = item * places + place
-        clicks += belief.clicked[at] + PRIOR
-        missed = belief.missed[at] + PRIOR
-        gain += missed * math.log((1.0 - then * cache.theta[item]) / (1.0 - now * cache.theta[item]))
-    gain += clicks * math.log(then / now)
-    return then if math.log(1.0 - uniform(key, 0)) < gain else now
+    Most steps are rejected, and a bound of the gain tells so without logarithms of all its terms: log r is at most
+    2 (r - 1) / (r + 1) for r below 1, and (r - 1/r) / 2 above.
+    """
+    then, height = step_within(now, deviation, key), math.log(1.0 - uniform(key, 0))
+    mass = mass_within(now, deviation) / mass_within(then, deviation)
+    clicks, most, is_higher = 0.0, mass - 1.0, then > now
+    for i in range(len(others)):
+        clicks += clicked[i] + PRIOR
+        after, before = 1.0 - then * others[i], 1.0 - now * others[i]
+        both = after + before
+        top, bottom = (2.0, both) if is_higher else (both, 2.0 * after * before)
+        most += (missed[i] + PRIOR) * ((after - before) * top / bottom)
+    from_clicks = clicks * math.log(then / now)
+    most += from_clicks
+    if height > most + ROUNDING * (1.0 + abs(most) + abs(from_clicks)):
+        return now
+    gain = math.log(mass)
+    for i in range(len(others)):
+        gain += (missed[i] + PRIOR) * math.log((1.0 - then * others[i]) / (1.0 - now * others[i]))
+    return then if height < gain + from_clicks else now
 
 
 @helper

@@ -18,28 +18,41 @@ from toplist.parts.index.kl_solver import kl_upper
 from toplist.parts.index.select import select
 from toplist.parts.index.ties import wins_tie
 from toplist.policies.by_name import entry
-from toplist.policies.duels import assess_duels, last_block, loser, note_unplaced, rivals
+from toplist.policies.duels import Flags, assess_duels, last_block, loser, note_unplaced, rivals
 from toplist.policies.leaders import LEADERS, count_lead, leader_name, times_led
 from toplist.policies.propensity.levels import probabilities_by_level
 from toplist.policies.propensity.positions import free_candidates, ranks_of_positions, with_pins
 
 NAME, FLAGS = 1, 2  # columns of the memo: the name of the leader, and the first with flags
 ORDER = -2  # the key of ties between promising items, the same for all lists
-CERTAIN = -1.0  # a budget without limit: every merge promises something
+COUNT, PARTS, NAMED = 0, 1, 2  # what is found: the number of candidates, of parts, and the name of the leader
+ROUNDED = 1.0 - 1e-12  # less than the rounding of a ratio leaves of it
+CERTAIN = np.inf  # a budget without limit: every merge promises something
+LOG_2 = math.log(2.0)
+NEXT_TO_1 = 2.0**-54  # numbers as close to 1 are rounded to it
+MARGIN = 1e-9  # more than rounding adds to a divergence
 
 
 class Duels(NamedTuple):
     """Duels won between items, and how often orders of blocks were the leader."""
 
     wins: Ints  # (items, items): duels that the row's item won against the column's
+    won: Ints  # per item, the duels that it won: where they are as many as before, its row of `wins` is the same
     names: Ints  # (LEADERS,)
     led: Floats
     clock: Floats  # one element: lists learned
 
 
 class BlockScratch(NamedTuple):
-    """Scratch arrays for one list."""
+    """The leader, which few lists change, and scratch arrays for one list."""
 
+    order: Flags  # (items, items): 1 where the row's item is better than the column's, -1 where it is worse, else 0
+    better: Ints  # per item, candidates that are better
+    known: Ints  # per item, the duels that it had won when its row was filled; -1 if it has to be filled
+    valid: Floats  # per item, the tolerance up to which its row stays the same if no duel is won
+    now: Floats  # one element: the tolerance for which all this was found
+    among: Ints  # the candidates among which it was
+    found: Ints  # their number, the number of parts, and the name of the leader
     worse: Ints  # per item, candidates not placed yet that are better; -1 once it is placed
     placed: Ints  # the candidates, part after part
     first: Ints  # per part, where it begins there; and at the end, where the last one ends
@@ -87,6 +100,7 @@ class UniRank(NamedTuple):
         """No duel was fought."""
         return Duels(
             wins=np.zeros((problem.items, problem.items), dtype=np.int64),
+            won=np.zeros(problem.items, dtype=np.int64),
             names=np.zeros(LEADERS, dtype=np.int64),
             led=np.zeros(LEADERS),
             clock=np.zeros(1),
@@ -131,6 +145,7 @@ class UniRank(NamedTuple):
                 other = loser(slate, page, place, asked, FLAGS)
                 if other >= 0:
                     belief.wins[slate.items[place], other] += 1
+                    belief.won[slate.items[place]] += 1
 
     def sample(self, belief: Duels, item: int, place: int, weight: float, value: float, slate: Slate) -> None:
         """Ignored: an item alone wins no duel."""
@@ -155,19 +170,12 @@ class UniRank(NamedTuple):
 
 def empty_blocks(items: int, positions: int) -> BlockScratch:
     """Scratch arrays for a number of items."""
-    worse, placed, block = np.zeros((3, items), dtype=np.int64)
+    better, known, among, worse, placed, block = np.zeros((6, items), dtype=np.int64)
     return BlockScratch(
-        worse, placed, np.zeros(items + 1, dtype=np.int64), block, np.zeros(items),
+        np.zeros((items, items), dtype=np.int8), better, known, np.zeros(items), np.zeros(1), among,
+        np.zeros(3, dtype=np.int64), worse, placed, np.zeros(items + 1, dtype=np.int64), block, np.zeros(items),
         np.zeros(positions, dtype=np.int64), np.zeros(positions),
     )  # fmt: skip
-
-
-@helper
-def clear_lead(wins: Ints, item: int, other: int, tolerance: float) -> int:
-    """The lead of an item over another, below 0 if it is behind; 0 if it is at most `sqrt(tolerance N)` in N duels."""
-    won, lost = wins[item, other], wins[other, item]
-    lead = won - lost
-    return 0 if lead == 0 or float(lead * lead) <= tolerance * float(won + lost) else lead
 
 
 @helper
@@ -189,6 +197,22 @@ def may_be_better(wins: Ints, item: int, other: int, budget: float) -> bool:
 
 
 @helper
+def promises_less(wins: Ints, item: int, other: int, budget: float, q: float, logs: tuple[float, float]) -> bool:
+    """Whether `promise` is below q, by a bound that is quick to compute; `logs` are those of q and of 1 - q.
+
+    It is if the share p is below q, and N KL(p || q) above the budget. The entropy of p is at most the first terms of
+    its series, log 2 - y^2/2 - y^4/12 - y^6/30 - y^8/56 with y = 1 - 2 p: all that follow are negative.
+    """
+    won, lost = float(wins[item, other]), float(wins[other, item])
+    duels = won + lost
+    if won >= q * duels:
+        return False
+    square = ((won - lost) / duels) ** 2
+    order = square * (1.0 / 2.0 + square * (1.0 / 12.0 + square * (1.0 / 30.0 + square * (1.0 / 56.0))))
+    return duels * (order - LOG_2 - MARGIN) - won * logs[0] - lost * logs[1] > budget
+
+
+@helper
 def promise(wins: Ints, item: int, other: int, budget: float) -> float:
     """The upper bound of the share of duels that an item won against another."""
     duels = float(wins[item, other] + wins[other, item])
@@ -198,35 +222,72 @@ def promise(wins: Ints, item: int, other: int, budget: float) -> float:
 @routine
 def find_blocks(belief: Duels, cache: BlockScratch, request: Request, slack: float, loglog: float) -> int:
     """Fill the blocks of the candidates; the name of the leader. Blocks that are not shown have the same number."""
-    parts = find_parts(belief, cache, request, slack * math.log(math.log(belief.clock[0] + 3.0)))
-    hashed = 0
-    for part in range(parts):
-        own = branch(0, part)
-        for i in range(cache.first[part], cache.first[part + 1]):
-            hashed ^= branch(own, request.labels[cache.placed[i]])
-    name = leader_name(hashed)
+    if compare_items(belief, cache, request, slack * math.log(math.log(belief.clock[0] + 3.0))):
+        find_parts(cache, request)
+    name = cache.found[NAMED]
     lists = times_led(belief.names, belief.led, name) + 1.0
     budget = CERTAIN
     if lists >= 3.0:
         budget = math.log(lists) + loglog * math.log(math.log(lists))
-    merge_parts(belief.wins, cache, request, parts, budget)
+    merge_parts(belief.wins, cache, request, cache.found[PARTS], budget)
     return name
 
 
 @routine
-def find_parts(belief: Duels, cache: BlockScratch, request: Request, tolerance: float) -> int:
-    """Fill the parts of the leader; their number."""
-    candidates, wins, worse, placed = request.candidates, belief.wins, cache.worse, cache.placed
-    for item in candidates:
-        worse[item] = 0
+def compare_items(belief: Duels, cache: BlockScratch, request: Request, tolerance: float) -> bool:
+    """Find which items are better than others; whether that has changed.
+
+    A pair changes when one of its items wins a duel, or when the growing tolerance reaches its lead. So only the rows
+    of such items are filled again.
+    """
+    candidates, among = request.candidates, cache.among
+    changed = len(candidates) != cache.found[COUNT] or tolerance < cache.now[0]
     for i in range(len(candidates)):
-        for j in range(i):
-            lead = clear_lead(wins, candidates[i], candidates[j], tolerance)
-            if lead < 0:
-                worse[candidates[i]] += 1
-            elif lead > 0:
-                worse[candidates[j]] += 1
-    parts, end = 0, 0
+        changed = changed or among[i] != candidates[i]
+    if changed:
+        cache.found[COUNT] = len(candidates)
+        for i in range(len(candidates)):
+            among[i], cache.known[candidates[i]], cache.better[candidates[i]] = candidates[i], -1, 0
+            for other in candidates:
+                cache.order[candidates[i], other] = 0
+    cache.now[0] = tolerance
+    for item in candidates:
+        if cache.known[item] != belief.won[item] or tolerance >= cache.valid[item]:
+            cache.known[item] = belief.won[item]
+            changed = compare_item(belief.wins, cache, candidates, item, tolerance) or changed
+    return changed
+
+
+@routine
+def compare_item(wins: Ints, cache: BlockScratch, candidates: Ints, item: int, tolerance: float) -> bool:
+    """Fill an item's row of the order; whether it has changed.
+
+    The better item has a lead above `sqrt(tolerance N)` in N duels.
+    """
+    order, valid, changed = cache.order, np.inf, False
+    for other in candidates:
+        won, lost = wins[item, other], wins[other, item]
+        lead, square, duels = won - lost, float((won - lost) * (won - lost)), float(won + lost)
+        sign = 0
+        if square > tolerance * duels:
+            sign = 1 if lead > 0 else -1
+            valid = min(valid, square / duels)
+        if sign != order[item, other]:
+            cache.better[item] += (1 if sign < 0 else 0) - (1 if order[item, other] < 0 else 0)
+            cache.better[other] += (1 if sign > 0 else 0) - (1 if order[item, other] > 0 else 0)
+            order[item, other], order[other, item] = sign, -sign
+            changed = True
+    cache.valid[item] = valid * ROUNDED
+    return changed
+
+
+@routine
+def find_parts(cache: BlockScratch, request: Request) -> None:
+    """Fill the parts of the leader, their number and its name."""
+    candidates, order, worse, placed = request.candidates, cache.order, cache.worse, cache.placed
+    for item in candidates:
+        worse[item] = cache.better[item]
+    parts, end, hashed = 0, 0, 0
     while end < len(candidates):
         begin = end
         for circle in range(2):  # where every item left is worse than another, all of them
@@ -236,17 +297,19 @@ def find_parts(belief: Duels, cache: BlockScratch, request: Request, tolerance: 
                     end += 1
             if end > begin:
                 break
+        own = branch(0, parts)
         for i in range(begin, end):
             worse[placed[i]] = -1
-        for item in candidates:
-            if worse[item] > 0:
-                for i in range(begin, end):
-                    if clear_lead(wins, item, placed[i], tolerance) < 0:
-                        worse[item] -= 1
+            hashed ^= branch(own, request.labels[placed[i]])
+        for i in range(begin, end):
+            above = order[placed[i]]
+            for item in candidates:
+                if above[item] > 0 and worse[item] > 0:
+                    worse[item] -= 1
         cache.first[parts] = begin
         parts += 1
     cache.first[parts] = end
-    return parts
+    cache.found[PARTS], cache.found[NAMED] = parts, leader_name(hashed)
 
 
 @routine
@@ -267,13 +330,15 @@ def merge_parts(wins: Ints, cache: BlockScratch, request: Request, parts: int, b
             return
     for i in range(first[now], first[now + 1]):
         block[placed[i]] = shown
-    most, best = 0.5, -1
+    most, best, logs = 0.5, -1, (-LOG_2, -LOG_2)
     for i in range(first[now + 1], first[parts]):
         for j in range(first[now], first[now + 1]):
+            if promises_less(wins, placed[i], placed[j], budget, most, logs):
+                continue
             if may_be_better(wins, placed[i], placed[j], budget):
                 value = promise(wins, placed[i], placed[j], budget)
                 if value > most or (value == most and best >= 0 and wins_tie(placed[i], best, request.labels, ORDER)):
-                    most, best = value, placed[i]
+                    most, best, logs = value, placed[i], (math.log(value), math.log(max(1.0 - value, NEXT_TO_1)))
     if best >= 0:
         block[best] = shown
 

@@ -13,6 +13,7 @@ from toplist.core.compiling import compiled
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import Floats, Slate, empty_slate
 from toplist.parts.memory import Logistic, LogisticSGD, Ridge
+from toplist.parts.memory.newton import FARTHEST, replace_levels
 from toplist.parts.memory.ridge import IN_STEP, REFRESH_EVERY
 
 
@@ -158,7 +159,7 @@ def newton(rows: Floats, tries: Floats, clicked: Floats, penalty: float) -> Floa
 
 def bent_inverse(belief: Any, penalty: float) -> Floats:
     """The expected value of the stored inverse."""
-    rows = belief.row[: belief.used[0]]
+    rows = belief.history[:, : belief.used[0]].T
     bent = (rows * belief.bent[: belief.used[0], None]).T @ rows
     return np.asarray(np.linalg.inv(penalty * np.eye(rows.shape[1]) + belief.precision + bent))
 
@@ -178,7 +179,7 @@ def test_logistic_is_a_direct_solve_after_every_list(count: int, items: int, d: 
         learn_compiled(memory, belief, rows[t : t + 1], values[t : t + 1], which[t : t + 1], slate)
         if t < 30 or t % 97 == 0 or t + 1 == count:
             used = belief.used[0]
-            direct = newton(belief.row[:used], belief.tries[:used], belief.clicked[:used], penalty)
+            direct = newton(belief.history[:, :used].T, belief.tries[:used], belief.clicked[:used], penalty)
             np.testing.assert_allclose(belief.theta, direct, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(belief.bend, bent_inverse(belief, penalty), rtol=1e-7, atol=1e-9)
     assert not belief.total.any()  # the next list starts with its own gradient alone
@@ -189,10 +190,22 @@ def test_the_stored_inverse_includes_folded_rows() -> None:
     belief = train(Logistic(0.01, capacity=64), 3.0 * rows, values)
     assert belief.precision.any()
     np.testing.assert_allclose(belief.bend, bent_inverse(belief, 0.01), rtol=1e-7, atol=1e-9)
-    mean = 1.0 / (1.0 + np.exp(-belief.row @ belief.theta))
+    mean = 1.0 / (1.0 + np.exp(-belief.history.T @ belief.theta))
     gradient = belief.pull - belief.precision @ belief.theta - 0.01 * belief.theta
-    gradient += belief.row.T @ (belief.clicked - belief.tries * mean)
+    gradient += belief.history @ (belief.clicked - belief.tries * mean)
     assert np.abs(belief.bend @ gradient).max() < 1e-8
+
+
+def test_click_probabilities_by_the_series_are_those_of_the_exponential_function() -> None:
+    levels = np.linspace(-FARTHEST, FARTHEST, 10_001)
+    exact, found = 1.0 / (1.0 + np.exp(-levels)), levels.copy()
+    compiled(replace_levels)(found)
+    np.testing.assert_allclose(found, exact, rtol=1e-9, atol=0.0)
+    np.testing.assert_allclose(found, exact, rtol=0.0, atol=1e-15)
+    beyond = np.array([-1e300, -FARTHEST, FARTHEST, 1e300])
+    replace_levels(beyond)
+    assert beyond[0] == beyond[1] < 1e-25
+    assert beyond[2] == beyond[3] == 1.0
 
 
 @pytest.mark.parametrize("damage", [0.01, 3.0, 1000.0])

@@ -15,7 +15,7 @@ from toplist.parts.index.alike_features import AlikeFeatures, best_of_groups, no
 from toplist.parts.index.ellipsoid import LinearScratch, choose_best, gauge_linear, score_linear
 from toplist.parts.index.layout import empty_layout, lay_out_features
 from toplist.parts.index.link import IDENTITY, LOGISTIC
-from toplist.parts.memory.logistic import Logit, click_probability
+from toplist.parts.memory.logit import Logit, click_probability
 from toplist.parts.memory.ridge import FACTORED, Linear, widths
 from toplist.parts.memory.symmetric import cholesky, solve_upper
 

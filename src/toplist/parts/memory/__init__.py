@@ -4,7 +4,8 @@ from toplist.parts.memory.counts import Counts, Everything
 from toplist.parts.memory.discounted import Discounted
 from toplist.parts.memory.exposure import Exposed, Exposure
 from toplist.parts.memory.forgetting_ridge import DiscountedRidge, WindowedRidge
-from toplist.parts.memory.logistic import Logistic, LogisticSGD, Logit
+from toplist.parts.memory.logistic import Logistic, LogisticSGD
+from toplist.parts.memory.logit import Logit
 from toplist.parts.memory.position_ridge import PositionRidge
 from toplist.parts.memory.positions import PerPosition, Positioned
 from toplist.parts.memory.resetting import Resetting
