@@ -233,7 +233,7 @@ def activate_rows(state: LiveState, one: ImpressionState, now: int) -> list[Row]
     if one.state != DEFERRED:
         return []
     one.state, one.last_seq = OPEN, state.next_seq()
-    one.due = now + round(state.rankings_by_id[one.ranking].spec.click_window * 1000)
+    one.due = now + state.rankings_by_id[one.ranking].click_window
     state.expect_due(one.due)
     return [EventRow(one.last_seq, now, one.ranking, one.learner, ACTIVATED, one.id, b"{}")]
 

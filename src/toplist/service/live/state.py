@@ -251,7 +251,8 @@ class LiveState:
 
     def expect_due(self, due: int) -> None:
         """A window ends at this time."""
-        self.next_due = min(self.next_due, due)
+        if due < self.next_due:
+            self.next_due = due
 
     def add_impression(self, impression: ImpressionState) -> None:
         """Keep a new impression in memory."""
