@@ -247,8 +247,7 @@ class Lists:
             else:
                 state.learners.discard(learner)
             raise Contained(f"A list of the ranking {ranking.name!r} failed.") from problem
-        if len(items) > ranking.longest:
-            ranking.longest = len(items)
+        ranking.longest = max(ranking.longest, len(items))
         seq, id = state.next_seq(), self._ids.next(now)
         initial = DEFERRED if request.deferred else OPEN
         due = now + ranking.click_window

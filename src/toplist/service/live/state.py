@@ -251,8 +251,7 @@ class LiveState:
 
     def expect_due(self, due: int) -> None:
         """A window ends at this time."""
-        if due < self.next_due:
-            self.next_due = due
+        self.next_due = min(self.next_due, due)
 
     def add_impression(self, impression: ImpressionState) -> None:
         """Keep a new impression in memory."""
