@@ -189,7 +189,7 @@ class LoggedListRanker(Ranker):
             slate.rows.fill(0.0)
             slate.memo.fill(0.0)
         made = self._make_eligible(eligible, slate, key)
-        size = int(slate.size[0])
+        size = slate.size.item()
         slots = slate.items[:size].tolist()
         if self._has_rows_or_memo and size:  # a policy may use all of the memo, whatever the length of the list
             rows, memo = slate.rows[:size].tobytes(), slate.memo.tobytes()

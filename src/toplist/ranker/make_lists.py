@@ -157,7 +157,7 @@ class ListingRanker(EditableRanker):
     def _names_of(self, slots: Iterable[int]) -> list[ItemId]:
         """The items in occupied slots."""
         names = self._items.names
-        return cast(list[ItemId], [names[slot] for slot in slots])
+        return cast("list[ItemId]", [names[slot] for slot in slots])
 
 
 def _without_gaps(request: Request, candidates: Candidates) -> Request:

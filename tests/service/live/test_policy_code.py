@@ -99,7 +99,7 @@ def test_a_store_of_an_older_version_gets_the_code_of_its_first_start(tmp_path: 
             await front(service, POLICY)
             await told(service, await shown(service), 1, final=True)
             ranking = ranking_of(service)
-            ranking.settings = ranking.settings._replace(code="")  # as an older version wrote it
+            ranking.change_settings(ranking.settings._replace(code=""))  # as an older version wrote it
             state = service.transactions.loaded_state
             assert state is not None
             await service.transactions.commit(ranking_rows(ranking, state.next_seq(), service.transactions.clock(), ""))

@@ -224,9 +224,9 @@ class Handlers:
         """GET /v1/impressions/{impression}."""
         return await self.service.queries.impression(request.path[0])
 
-    async def report(self, request: HttpRequest) -> Response:
+    def report(self, request: HttpRequest) -> Awaitable[Response]:
         """PUT /v1/impressions/{impression}/clicks."""
-        return await self._report(request.path[0], request.body)
+        return self._report(request.path[0], request.body)
 
     async def report_by_token(self, request: HttpRequest) -> Response:
         """POST /v1/reports: a browser reports on the list that its token is for."""

@@ -176,13 +176,17 @@ class Impressions:
             closes = one.is_open and (final or one.due <= until)
             if closes and (behind := state.learners.far_behind(one.learner)) is not None:
                 await state.learners.catch_up(behind)
-            if (items and one.items is None) or (closes and needs_list(state, one)):
+            needed, is_ready = closes and needs_list(state, one), True
+            if needed or (items and one.items is None):
                 lists = await state.load_lists([one])
+                needed = closes and needs_list(state, one)  # perhaps now: the learner was loaded, or the policy changed
             if one.damage is not None and one.is_open:
                 await load_learner(state, one)
-            is_ready = not closes or not is_measured(state, one) or await load_sums(state, [one], now)
-            if closes and one.seq not in lists and needs_list(state, one):
-                continue  # its learner was loaded, or the policy changed, during a read
+            if closes and is_measured(state, one):
+                is_ready = await load_sums(state, [one], now)
+                needed = needs_list(state, one)
+            if needed and one.seq not in lists:
+                continue
             if is_ready and state.has(one) and self._transactions.is_current(state):
                 return state, one, lists
 
@@ -233,7 +237,7 @@ def activate_rows(state: LiveState, one: ImpressionState, now: int) -> list[Row]
     if one.state != DEFERRED:
         return []
     one.state, one.last_seq = OPEN, state.next_seq()
-    one.due = now + round(state.rankings_by_id[one.ranking].spec.click_window * 1000)
+    one.due = now + state.rankings_by_id[one.ranking].click_window
     state.expect_due(one.due)
     return [EventRow(one.last_seq, now, one.ranking, one.learner, ACTIVATED, one.id, b"{}")]
 

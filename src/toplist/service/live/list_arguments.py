@@ -22,20 +22,24 @@ def scaled_request(request: ListRequest, ranking: LiveRanking) -> ListRequest:
 
 
 def list_arguments(ranking: LiveRanking, request: ListRequest) -> dict[str, Any]:
-    """The arguments of `LoggedRanker.make`; `request_error` explains errors."""
+    """The arguments of `LoggedRanker.make` that are given; `request_error` explains errors."""
     features = None if request.features is None else rows_by_item(request.features)
     if request.person or features:
         check_features(request.person, features or {}, ranking)
     spec = ranking.spec
     positions = spec.positions if request.positions is None else list_length(request.positions, spec)
-    return {
-        "among": request.among,
-        "positions": positions,
-        "exclude": request.exclude or None,
-        "pins": all_pins(ranking, request, positions) if request.pins or spec.pins else None,
-        "person": request.person,
-        "features": features if ranking.can.needs_features else None,
-    }
+    arguments: dict[str, Any] = {"positions": positions}
+    if request.among is not None:
+        arguments["among"] = request.among
+    if request.exclude:
+        arguments["exclude"] = request.exclude
+    if request.pins or spec.pins:
+        arguments["pins"] = all_pins(ranking, request, positions)
+    if request.person is not None:
+        arguments["person"] = request.person
+    if features is not None and ranking.can.needs_features:
+        arguments["features"] = features
+    return arguments
 
 
 def all_pins(ranking: LiveRanking, request: ListRequest, positions: int) -> dict[int, ItemId]:

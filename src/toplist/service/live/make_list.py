@@ -127,7 +127,7 @@ class Lists:
                 if not has_learner:
                     needed += TIMES_LEARNER * ranking.learner_size
                 placed: ListPlacement | None = None
-                if settings.has_groups:
+                if ranking.has_groups:
                     chance = chance or os.urandom(16)
                     placed = place_list(ranking, request, chance)
                 weighs = wants_propensities(ranking, request) and (placed is None or not placed.shows_baseline)
@@ -250,7 +250,7 @@ class Lists:
         ranking.longest = max(ranking.longest, len(items))
         seq, id = state.next_seq(), self._ids.next(now)
         initial = DEFERRED if request.deferred else OPEN
-        due = now + round(ranking.spec.click_window * 1000)
+        due = now + ranking.click_window
         made = ImpressionState(id, seq, ranking.id, learner.id, initial, due, items, NO_OUTCOME, last_seq=seq)
         if placed is not None and placed.shows_baseline:
             items, record, placed = _in_place_of(items, record, ranking, request, placed)
@@ -295,10 +295,7 @@ def _cannot_serve_yet(ranking: LiveRanking, problem: InvalidInput) -> Conflict:
 
 def wants_propensities(ranking: LiveRanking, request: ListRequest) -> bool:
     """Whether a list is made with the probability of what it shows."""
-    spec = ranking.spec
-    if request.propensities is None:
-        return spec.propensities or spec.mode == "exploring"
-    return request.propensities
+    return ranking.has_propensities if request.propensities is None else request.propensities
 
 
 def _in_place_of(

@@ -38,7 +38,8 @@ class LiveRanking:
     """A ranking, with its items in the order in which they were added."""
 
     def __init__(self, id: int, created: int, settings: LearnerSettings) -> None:
-        self.id, self.created, self.settings = id, created, settings
+        self.id, self.created = id, created
+        self.change_settings(settings)
         self.can = settings.capabilities()
         self.items: ItemStates = {}
         self.changes: list[ItemsChange] = []  # recent ones, for learners that have not applied them yet
@@ -58,20 +59,15 @@ class LiveRanking:
         self._listed_bytes = BYTES_PER_LISTED * joined
         self._largest_norm = (-1, 1.0)  # of the items' features, after so many changes
 
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.settings.name
-
-    @property
-    def spec(self) -> RankingSpec:
-        """Its settings, as requests give them."""
-        return self.settings.spec
-
-    @property
-    def serves_unrecorded(self) -> bool:
-        """Whether its lists are made from memory while nothing can be recorded."""
-        return self.spec.when_unavailable == "serve"
+    def change_settings(self, settings: LearnerSettings) -> None:
+        """Take other settings; what every list needs of them is derived here, once."""
+        self.settings = settings
+        self.name = settings.name
+        self.spec: RankingSpec = settings.spec  # as requests give them
+        self.has_groups = settings.has_groups
+        self.has_propensities = self.spec.propensities or self.spec.mode == "exploring"  # unless a request says else
+        self.click_window = round(self.spec.click_window * 1000)  # milliseconds
+        self.serves_unrecorded = self.spec.when_unavailable == "serve"  # from memory, while nothing can be recorded
 
     @property
     def when_unavailable(self) -> str:

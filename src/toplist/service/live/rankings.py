@@ -145,7 +145,7 @@ class RankingManager:
         settings = with_measuring(settings, ranking.spec, given, seq)
         if settings.measured == seq:
             state.outdated_sums[ranking.id] = TallyPlace()  # of the measuring before; they are deleted in parts
-        ranking.settings = settings
+        ranking.change_settings(settings)
         reply = ranking_reply(ranking)
         await self._transactions.commit([*ranking_rows(ranking, seq, now, by), *rows])
         return reply
@@ -155,7 +155,8 @@ class RankingManager:
         rows: list[Row] = []
         for ranking in state.rankings.values():
             if not ranking.settings.code:
-                ranking.settings = ranking.settings._replace(code=policy_code(ranking.settings.policy))
+                settings = ranking.settings
+                ranking.change_settings(settings._replace(code=policy_code(settings.policy)))
                 rows += ranking_rows(ranking, state.next_seq(), self._transactions.clock(), "")
         if rows:
             # Nobody waits for it: after a failed commit, the state is loaded again, and with it this is done again.

@@ -171,14 +171,14 @@ class Transactions:
     def store(self) -> Store:
         """The open store."""
         if self._store is None:
-            raise StoreUnavailable("The service is not running.")
+            raise _not_running()
         return self._store
 
     @property
     def commits(self) -> GroupCommit:
         """The group commit of the open store."""
         if self._commits is None:
-            raise StoreUnavailable("The service is not running.")
+            raise _not_running()
         return self._commits
 
     @property
@@ -200,7 +200,7 @@ class Transactions:
         """The current state, loaded again from the store after a failed commit."""
         while True:  # a state may be dropped again before all who waited for it have seen it
             if self._stopping or self._store is None:
-                raise StoreUnavailable("The service is not running.")
+                raise _not_running()
             if self._state is not None:
                 return self._state
             if self.clock.waiting() < self._retry_at or self.commits.pending:
@@ -215,7 +215,7 @@ class Transactions:
             store, commits = self.store, self.commits
             rows = await store.read(read_rankings)
             if store is not self._store or self._stopping:
-                raise StoreUnavailable("The service is not running.")
+                raise _not_running()
             self._state = LiveState(store, commits, self._learner_bytes, self.work, self.quarantine, rows)
             self._standby = None
             if self._begun_after is None:
@@ -327,7 +327,9 @@ class Transactions:
 
     def commit(self, rows: Sequence[Row]) -> Awaitable[None]:
         """Hand rows to the group commit; await the result until they, and all rows before them, are committed."""
-        return self.commits.write(rows)
+        if self._commits is None:
+            raise _not_running()
+        return self._commits.write(rows)
 
     async def settle(self) -> None:
         """Wait until all changes so far are committed, or have failed."""
@@ -338,3 +340,7 @@ class Transactions:
         """End like a killed process: uncommitted changes are lost, and the file is unlocked."""
         await self.commits.abort()
         self._release()
+
+
+def _not_running() -> StoreUnavailable:
+    return StoreUnavailable("The service is not running.")

@@ -125,7 +125,7 @@ def _listed(
     ranking: LiveRanking, request: ListRequest, ranker: LoggedRanker, *, is_own: bool
 ) -> tuple[list[ItemId], ListPlacement | None]:
     """The items of a list, and its group where the ranking has groups."""
-    placed = place_list(ranking, request, os.urandom(16)) if ranking.settings.has_groups else None
+    placed = place_list(ranking, request, os.urandom(16)) if ranking.has_groups else None
     try:
         items, record = ranker.make(**list_arguments(ranking, scaled_request(request, ranking)))
     except (InvalidInput, ValueError) as problem:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import zlib
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct, field
@@ -156,11 +156,12 @@ class ListEvent(Struct, frozen=True, omit_defaults=True, gc=False):
         packed = len(memo) > COMPRESSED_FROM
         if packed:
             memo = zlib.compress(memo, 1)
-        group, visitor, segmented, learns, would_show = placed or NO_PLACEMENT
+        more: tuple[Any, ...] = ()
+        if weighed is not None or placed is not None:
+            more = *_as_lists(weighed), *(placed or NO_PLACEMENT)
         return cls(
             items, number, slots, after, rows, memo, packed, pinned, request.person, request.features,
-            request.request_id, request.deferred, *_as_lists(weighed), group, visitor, segmented,
-            learns, would_show,
+            request.request_id, request.deferred, *more,
         )  # fmt: skip
 
     @property

@@ -44,6 +44,7 @@ class GroupCommit:
     def __init__(self, store: Store, on_failure: Callable[[Exception], None]) -> None:
         self._store = store
         self._on_failure = on_failure
+        self._loop = asyncio.get_running_loop()  # kept: to ask for it takes a call of the system
         self._rows: list[Row] = []  # of the next commit
         self._waiting: list[asyncio.Future[None]] = []
         self._committing: list[Row] = []  # of the commit in progress
@@ -74,8 +75,7 @@ class GroupCommit:
 
     def write(self, rows: Sequence[Row]) -> asyncio.Future[None]:
         """Take rows now; the future is done once they and all rows before are committed."""
-        loop = asyncio.get_running_loop()
-        written: asyncio.Future[None] = loop.create_future()
+        written: asyncio.Future[None] = self._loop.create_future()
         if not rows and not self.pending:
             written.set_result(None)
             return written
@@ -90,7 +90,7 @@ class GroupCommit:
             watched.extend(row for row in rows if type(row) is EventRow)
         self._waiting.append(written)
         if self._task is None:
-            self._task = loop.create_task(self._work())
+            self._task = self._loop.create_task(self._work())
         return written
 
     def _with_rising_time(self, event: EventRow) -> EventRow:
@@ -147,7 +147,6 @@ class GroupCommit:
         self._thread.shutdown()
 
     async def _work(self) -> None:
-        loop = asyncio.get_running_loop()
         try:
             await asyncio.sleep(0)  # requests that are ready to run now join the first commit
             while self._waiting:
@@ -157,7 +156,7 @@ class GroupCommit:
                     if self._committing:
                         self._begun = monotonic()
                         self._store.write(self._committing)
-                        await loop.run_in_executor(self._thread, self._store.commit)
+                        await self._loop.run_in_executor(self._thread, self._store.commit)
                         self._end_commit(len(waiting))
                 except Exception as problem:
                     self._troubled = self._troubled or self._begun

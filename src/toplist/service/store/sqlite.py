@@ -13,7 +13,7 @@ import apsw
 from toplist.core.problem import InvalidInput
 from toplist.service.store import protocol
 from toplist.service.store.connection import BUSY_TIMEOUT, cannot_write, connect
-from toplist.service.store.digests import TABLES, DigestSums, last_by_key, with_digest
+from toplist.service.store.digests import TABLES, DigestSums, last_by_key, with_digests
 from toplist.service.store.lock import StoreLock
 from toplist.service.store.migrations import foreign_reason, migrate
 from toplist.service.store.protocol import (
@@ -157,7 +157,7 @@ class SQLiteStore:
             execute("BEGIN IMMEDIATE")
             for kind, several in bulk.items():
                 if several and kind is ImpressionChange:
-                    executemany(_CHANGE, map(with_digest, several))
+                    executemany(_CHANGE, with_digests(several))
                 elif several:
                     executemany(_INSERT[kind], sums.with_digests(kind, several))
             for kind, same in groupby(others, type):

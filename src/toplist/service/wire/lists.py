@@ -46,7 +46,8 @@ class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True, gc=False):
     key: SegmentAlias = None
 
     def __post_init__(self) -> None:
-        super().__post_init__()
+        if self.segment is not None or self.key is not None:
+            super().__post_init__()
         if self.among:
             check_texts(self.among, "`$.among[{}]`")
         if self.exclude:
