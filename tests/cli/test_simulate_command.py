@@ -130,7 +130,8 @@ def test_a_policy_of_ones_own_beside_the_others(tmp_path: Path, capsys: Output) 
 # Somebody is watching. Runs pause after each chunk, so that there is something to see and to interrupt.
 
 SLOWLY = """
-import os, sys, time
+import os, signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a command of a script in the background would ignore it
 from toplist.cli import main
 from toplist.engine.player import Player
 play = Player.play
