@@ -49,6 +49,7 @@ class Displays(NamedTuple):
     clock: Floats  # lists learned, and how many they were at the last fit and at the last plan
     left: Floats  # (items, positions): working arrays
     seen: Floats
+    most: Floats  # (items,): the largest element of each row of `left`
     leader: Ints  # (positions,): the best list
     made: Ints  # (positions,): another list
     place: Ints  # (items,): the position in the best list, or -1
@@ -118,8 +119,8 @@ class PMED(NamedTuple):
         planned: dict[str, Any] = dict(zip(PLANNING, [*arrays, *table], strict=True))
         return Displays(
             clicked=clicked, shown=shown, theta=np.full(items, 0.5), kappa=1.0 / np.arange(1.0, places + 1.0),
-            need=need, queue=queue, waiting=np.full(1, items), clock=np.zeros(3), left=left, seen=seen, leader=leader,
-            made=made, place=np.zeros(items, dtype=np.int64), mark=mark,
+            need=need, queue=queue, waiting=np.full(1, items), clock=np.zeros(3), left=left, seen=seen,
+            most=np.zeros(items), leader=leader, made=made, place=np.zeros(items, dtype=np.int64), mark=mark,
             path=np.zeros((places + 1, 2), dtype=np.int64), **planned,
         )  # fmt: skip
 
@@ -247,28 +248,47 @@ def next_lists(belief: Displays, alpha: float, fit_gap: float, plan_gap: float) 
     if belief.clock[1] == 0.0 or lists >= belief.clock[1] + fit_gap:
         sweeps = FIRST_SWEEPS if belief.clock[1] == 0.0 else SWEEPS
         fit_factors(belief.clicked, belief.shown, belief.theta, belief.kappa, sweeps)
+        find_best_list(belief)
         belief.clock[1] = lists
     if belief.clock[2] == 0.0 or lists >= belief.clock[2] + max(plan_gap, GROWTH * belief.clock[2]):
         make_plan(planning(belief), belief.theta, belief.kappa, belief.need)
         belief.clock[2] = lists
-    order, leader, items = belief.order, belief.leader, len(belief.theta)
+    belief.waiting[0] = 0
+    wait_for(belief, belief.leader)
+    add_rare(belief, alpha * math.sqrt(math.log(lists)) if lists > 1.0 else 0.0)
+    add_planned(belief, math.log(lists))
+
+
+@helper
+def find_best_list(belief: Displays) -> None:
+    """Fill the best list of the fit, and the position of each item in it."""
+    order, leader = belief.order, belief.leader
     sort_by_attraction(belief.theta, order)
-    for item in range(items):
+    for item in range(len(order)):
         belief.place[item] = -1
     for place in range(len(leader)):
         leader[place] = order[place]
         belief.place[order[place]] = place
-    belief.waiting[0] = 0
-    wait_for(belief, leader)
-    enough = alpha * math.sqrt(math.log(lists)) if lists > 1.0 else 0.0
+
+
+@helper
+def add_rare(belief: Displays, enough: float) -> None:
+    """Add lists with an item that was shown too rarely at its position."""
+    items, places = belief.shown.shape
+    rare = 0
+    for item in range(items):
+        for place in range(places):
+            rare += 1 if belief.shown[item, place] < enough else 0
+    if rare == 0:  # almost always
+        return
     for first in range(items):
-        rare = False
-        for place in range(len(leader)):
-            belief.made[place] = (first + place) % items
-            rare = rare or belief.shown[belief.made[place], place] < enough
-        if rare:
+        is_rare = False
+        for place in range(places):
+            item = first + place if first + place < items else first + place - items
+            belief.made[place] = item
+            is_rare = is_rare or belief.shown[item, place] < enough
+        if is_rare:
             wait_for(belief, belief.made)
-    add_planned(belief, math.log(lists))
 
 
 @helper
@@ -305,6 +325,7 @@ def add_planned(belief: Displays, scale: float) -> None:
         for place in range(places):
             left[item, place] = belief.need[item, place] * scale if belief.place[item] != place else 0.0
             seen[item, place] = belief.shown[item, place]
+        find_most(belief, item)
     for _ in range(items * places):
         count, size = follow_path(belief)
         if count == 0.0:
@@ -316,6 +337,7 @@ def add_planned(belief: Displays, scale: float) -> None:
         for step in range(size):
             belief.made[belief.path[step, 1]] = belief.path[step, 0]
             left[belief.path[step, 0], belief.path[step, 1]] -= count
+            find_most(belief, belief.path[step, 0])
         least = np.inf
         for place in range(places):
             least = min(least, seen[belief.made[place], place])
@@ -323,6 +345,15 @@ def add_planned(belief: Displays, scale: float) -> None:
             wait_for(belief, belief.made)
         for place in range(places):
             seen[belief.made[place], place] -= min(least, count)
+
+
+@helper
+def find_most(belief: Displays, item: int) -> None:
+    """Find the largest element of a row of `left`."""
+    most = belief.left[item, 0]
+    for place in range(1, belief.left.shape[1]):
+        most = max(most, belief.left[item, place])
+    belief.most[item] = most
 
 
 @routine
@@ -333,16 +364,18 @@ def follow_path(belief: Displays) -> tuple[float, int]:
     """
     left, mark, path = belief.left, belief.mark, belief.path
     items, places = left.shape
-    item, at, most = -1, -1, ENOUGH
+    item, most = -1, ENOUGH
     for outside in range(2):  # first paths that come from outside; what remains then are cycles
         for i in range(items):
-            for place in range(places):
-                if (belief.place[i] < 0) == (outside == 0) and left[i, place] > most:
-                    item, at, most = i, place, left[i, place]
+            if belief.most[i] > most and (belief.place[i] < 0) == (outside == 0):
+                item, most = i, belief.most[i]
         if item >= 0:
             break
     if item < 0:
         return 0.0, 0
+    at = 0
+    while left[item, at] != most:
+        at += 1
     for place in range(places):
         mark[place] = -1
     is_cycle = belief.place[item] >= 0
@@ -366,6 +399,7 @@ def follow_path(belief: Displays) -> tuple[float, int]:
             begin, closed = mark[at], True
     if is_cycle and not closed:
         left[path[0, 0], path[0, 1]] = 0.0
+        find_most(belief, path[0, 0])
         return 1.0, 0
     count = np.inf
     for step in range(begin, size):

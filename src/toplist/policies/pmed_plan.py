@@ -89,13 +89,18 @@ def better_level(clicked: Floats, shown: Floats, factor: float, others: Floats) 
     return level + min(max(-first / second, -LONGEST), LONGEST)
 
 
+@helper
+def is_less_attractive(theta: Floats, item: int, other: int) -> bool:
+    """Whether an item goes after another."""
+    return theta[item] < theta[other] or (theta[item] == theta[other] and item > other)
+
+
 @routine
 def sort_by_attraction(theta: Floats, order: Ints) -> None:
-    """Items by descending attraction; equal ones stay as they are."""
+    """Order the items by descending attraction, equal ones by their numbers; quick if almost in order before."""
     for i in range(len(order)):
-        order[i] = i
-        item, at = i, i
-        while at > 0 and theta[order[at - 1]] < theta[item]:
+        item, at = order[i], i
+        while at > 0 and is_less_attractive(theta, order[at - 1], item):
             order[at] = order[at - 1]
             at -= 1
         order[at] = item

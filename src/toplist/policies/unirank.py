@@ -224,7 +224,7 @@ def find_blocks(belief: Duels, cache: BlockScratch, request: Request, slack: flo
     """Fill the blocks of the candidates; the name of the leader. Blocks that are not shown have the same number."""
     if compare_items(belief, cache, request, slack * math.log(math.log(belief.clock[0] + 3.0))):
         find_parts(cache, request)
-    name = cache.found[NAMED]
+    name = int(cache.found[NAMED])
     lists = times_led(belief.names, belief.led, name) + 1.0
     budget = CERTAIN
     if lists >= 3.0:
@@ -255,7 +255,7 @@ def compare_items(belief: Duels, cache: BlockScratch, request: Request, toleranc
         if cache.known[item] != belief.won[item] or tolerance >= cache.valid[item]:
             cache.known[item] = belief.won[item]
             changed = compare_item(belief.wins, cache, candidates, item, tolerance) or changed
-    return changed
+    return bool(changed)
 
 
 @routine
