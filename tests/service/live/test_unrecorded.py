@@ -96,7 +96,8 @@ def test_a_list_of_a_slow_commit_is_answered_from_memory_and_then_dropped(
     async def work() -> None:
         clock = Clock()
         async with at_work(tmp_path / "db", clock, open_store=SQLiteStore) as service:
-            await front(service, when_unavailable="serve")
+            await front(service)
+            await service.rankings.change("front", RankingChange(when_unavailable="serve"))
             kept = await shown(service)
             disk = Disk(service)
             disk.go.clear()
