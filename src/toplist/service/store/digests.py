@@ -46,8 +46,8 @@ class RowTable(NamedTuple):
 
     @property
     def values(self) -> str:
-        """A place for each value, for an insertion."""
-        return ", ".join("?" * (len(self.columns) + 1))
+        """A row of an insertion, with a place for each value."""
+        return f"({', '.join('?' * (len(self.columns) + 1))})"
 
 
 # An owner is a learner or, for rows of a whole ranking, the ranking: both are named by the seq of their first event.

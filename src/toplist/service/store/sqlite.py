@@ -12,6 +12,7 @@ import apsw
 
 from toplist.core.problem import InvalidInput
 from toplist.service.store import protocol
+from toplist.service.store.bulk import BulkStatement
 from toplist.service.store.connection import BUSY_TIMEOUT, cannot_write, connect
 from toplist.service.store.digests import TABLES, DigestSums, last_by_key, with_digests
 from toplist.service.store.lock import StoreLock
@@ -32,14 +33,23 @@ __all__ = ["SQLiteReader", "SQLiteStore", "connect"]
 
 T = TypeVar("T")
 
-_INSERT = {
+_INSERT_INTO = {
     kind: f"INSERT {'' if kind in (EventRow, ImpressionRow, protocol.LearnerRow) else 'OR REPLACE '}INTO {table.name} "
-    f"VALUES ({table.values})"
+    "VALUES "
     for kind, table in TABLES.items()
 }
-# Rows of these kinds come by the hundred, in any order among the others: one statement for all rows of a kind.
-_BULK = (EventRow, ImpressionRow, ImpressionChange, RequestRow)
-_CHANGE = "UPDATE impressions SET state = ?5, due = ?6, report = ?7, row_digest = ?8 WHERE id = ?1"
+# Rows of these kinds come by the hundred, in any order among the others.
+_BULK = {
+    **{kind: BulkStatement(_INSERT_INTO[kind], TABLES[kind].values) for kind in (EventRow, ImpressionRow)},
+    ImpressionChange: BulkStatement(
+        """UPDATE impressions SET state = new.column5, due = new.column6, report = new.column7,
+            row_digest = new.column8 FROM (VALUES """,
+        TABLES[ImpressionRow].values,
+        ") AS new WHERE id = new.column1",
+    ),
+    RequestRow: BulkStatement(_INSERT_INTO[RequestRow], TABLES[RequestRow].values),
+}
+_INSERT = {kind: into + TABLES[kind].values for kind, into in _INSERT_INTO.items()}
 _ADD_TOTAL = """INSERT INTO totals VALUES (?, ?, ?) ON CONFLICT (owner) DO UPDATE
     SET row_count = row_count + excluded.row_count, digest_sum = digest_sum + excluded.digest_sum"""
 _OLD = "learner = :learner AND learner > 0 AND seq <= :seq"  # both conditions on learner, so that the index is used
@@ -156,10 +166,11 @@ class SQLiteStore:
         try:
             execute("BEGIN IMMEDIATE")
             for kind, several in bulk.items():
-                if several and kind is ImpressionChange:
-                    executemany(_CHANGE, with_digests(several))
+                if kind is ImpressionChange:  # of several changes of one, the last counts
+                    last = {row[0]: row for row in several}
+                    _BULK[kind].execute(self._writer, with_digests(list(last.values())))
                 elif several:
-                    executemany(_INSERT[kind], sums.with_digests(kind, several))
+                    _BULK[kind].execute(self._writer, sums.with_digests(kind, several))
             for kind, same in groupby(others, type):
                 alike: Iterable[Row] = same
                 if kind is protocol.TallyRow:  # many lists of one commit change the same sums
