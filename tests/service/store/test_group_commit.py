@@ -66,19 +66,22 @@ def test_what_comes_while_a_commit_is_under_way_goes_into_the_next() -> None:
 
 
 @pytest.mark.parametrize(
-    ("turns", "look"),
+    ("is_far", "turns", "look"),
     [
-        pytest.param(3, 0.05, id="those that come a little later join"),
-        pytest.param(0, 3600.0, id="a commit starts once all callers are back"),
+        pytest.param(True, 3, 0.05, id="those that come a little later join"),
+        pytest.param(True, 0, 3600.0, id="a commit starts once all callers are back"),
+        pytest.param(False, 1, 3600.0, id="those join whose requests are there"),
     ],
 )
-def test_a_far_store_gathers_those_who_ask_again(turns: int, look: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_commit_gathers_those_who_ask_again(
+    is_far: bool, turns: int, look: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(group_commit, "GATHER_SECONDS", look)
     callers = group_commit.GATHERED
 
     async def play() -> None:
         store: Any = Slow()
-        store.is_far = True
+        store.is_far = is_far
         for _ in range(3):
             store.may_commit.release()
         writer, numbers = GroupCommit(store, lambda _: None), count(1)
@@ -91,6 +94,23 @@ def test_a_far_store_gathers_those_who_ask_again(turns: int, look: float, monkey
 
         await asyncio.gather(*(ask_twice(turns * number) for number in range(callers)))
         assert list(map(len, store.written)) == [callers, callers]
+        await writer.abort()
+
+    run(play())
+
+
+def test_a_commit_on_this_machine_starts_once_the_loop_is_idle() -> None:
+    async def play() -> None:
+        store: Any = Slow()
+        writer = GroupCommit(store, lambda _: None)
+        first = [writer.write([event(seq)]) for seq in range(1, group_commit.GATHERED + 1)]
+        await asyncio.sleep(0.01)
+        later = writer.write([event(group_commit.GATHERED + 1)])  # nobody else comes
+        store.may_commit.release()
+        await asyncio.gather(*first)
+        store.may_commit.release()
+        await asyncio.wait_for(later, 10.0)
+        assert list(map(len, store.written)) == [group_commit.GATHERED, 1]
         await writer.abort()
 
     run(play())

@@ -13,8 +13,9 @@ from toplist.service.errors import StoreUnavailable
 from toplist.service.store.protocol import CLOCK, EventRow, Row, Store
 
 GATHERED = 4  # changes of a commit from which on the next one waits for others that are on their way
-GATHER_SECONDS = 0.001  # between two looks whether more came
+GATHER_SECONDS = 0.001  # between two looks whether more came, where the store is far
 MOST_LOOKS = 3
+IDLE_TURNS = 2  # of the loop: what one turn receives is handled in the next
 SLOW_SECONDS = 1.0  # a commit that takes longer is in trouble
 
 
@@ -169,7 +170,7 @@ class GroupCommit:
                     if not future.done():  # its client may have left
                         future.set_result(None)
                 await asyncio.sleep(0)  # their replies are sent before the next commit occupies the loop's thread
-                if self._store.is_far and len(waiting) >= GATHERED:
+                if len(waiting) >= GATHERED:
                     await self._gather(len(waiting))
         finally:
             self._task = None
@@ -178,15 +179,17 @@ class GroupCommit:
         """Wait while more changes come: under load, a few large commits take less time than many small ones.
 
         Callers that were answered ask again, so that no more are on their way once there are as many as in the last
-        commit.
+        commit. A commit on this machine is worth no pause: it starts once the loop has nothing else to do.
         """
-        for _ in range(MOST_LOOKS):
+        pause, most_looks, most_idle = 0.0, IDLE_TURNS * last, IDLE_TURNS
+        if self._store.is_far:
+            pause, most_looks, most_idle = GATHER_SECONDS, MOST_LOOKS, 1
+        looks = idle = 0
+        while len(self._waiting) < last and looks < most_looks and idle < most_idle:
             before = len(self._waiting)
-            if before >= last:
-                return
-            await asyncio.sleep(GATHER_SECONDS)
-            if len(self._waiting) == before:
-                return
+            await asyncio.sleep(pause)
+            idle = idle + 1 if len(self._waiting) == before else 0
+            looks += 1
 
     def _end_commit(self, changes: int) -> None:
         """Count a commit, and remember whether it took long."""
