@@ -29,6 +29,7 @@ from toplist import InvalidInput, Ranker
 from toplist.core.beliefs import array_bytes
 from toplist.service.errors import Conflict, Refused, StoreUnavailable
 from toplist.service.live import change_policy, learner_load, learners, quarantine
+from toplist.service.live.change_policy import PolicyChange
 from toplist.service.log import replay, training
 from toplist.service.log.events import RankingEvent, decode_outcome
 from toplist.service.log.settings import LearnerSettings, settings_problem
@@ -282,6 +283,35 @@ def test_a_policy_that_cannot_have_the_items_is_refused(tmp_path: Path, monkeypa
             assert len((await shown(service)).items) == 3
 
     run(play())
+
+
+@pytest.mark.parametrize("comes", [False, True], ids=["nothing comes meanwhile", "an item comes meanwhile"])
+def test_items_are_checked_again_only_where_they_have_changed(
+    comes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[int] = []
+    new_ranker, train = change_policy.new_ranker, PolicyChange.train
+
+    def check_them(settings: LearnerSettings, segment: str | None, items: Any) -> Any:
+        checked.append(len(items))
+        return new_ranker(settings, segment, items)
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service, "cascade-ucb1")
+            await told(service, await shown(service), 1, final=True)
+
+            async def and_put(*given: Any) -> Any:
+                if comes:
+                    await service.items.put("front", [Item(id="late")])
+                return await train(*given)
+
+            monkeypatch.setattr(change_policy, "new_ranker", check_them)
+            monkeypatch.setattr(PolicyChange, "train", and_put)
+            await service.rankings.change("front", RankingChange(policy="dcm-kl-ucb"))
+
+    run(play())
+    assert checked == ([8, 9] if comes else [8])
 
 
 def test_a_policy_that_cannot_have_the_items_that_there_were_is_not_trained(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ class PolicyChange:
         memory: AsyncExitStack,
     ) -> NewLearners | None:
         before = ranking.settings
+        check_items = _ItemsCheck(ranking, before, blame)
         ranking.is_changing_policy = True
         try:
             longest = await self._longest_list(ranking) if train and ranking.has_learner else SHORTEST
@@ -96,14 +97,14 @@ class PolicyChange:
                 await self._compile(settings, functools.partial(would_work, before, train, longest), blame)
                 if ranking.items:
                     check_size(settings, len(ranking.items), self._transactions.work, blame(lambda _: False))
-                _check_items(ranking, settings, before, blame)
+                check_items(settings)
             if needed and train and ranking.has_learner:
                 size = self._trained_bytes + TIMES_LEARNER * settings.learner_size(len(ranking.items))
                 await memory.enter_async_context(self._transactions.work.reserve(size))
             while needed and train and ranking.has_learner:
                 settings = before.for_new_learners(spec, train, max(longest, ranking.longest))
                 snapshots = await self.train(ranking, settings, blame)
-                _check_items(ranking, settings, before, blame)
+                check_items(settings)
                 while snapshots and not await self._check_new_items(ranking, settings, snapshots[0], blame):
                     pass  # more items came during the check
                 if ranking.longest <= settings.places:  # else longer lists were made meanwhile
@@ -116,7 +117,7 @@ class PolicyChange:
         await self._check_exists(ranking)
         if not needed:
             return None
-        _check_items(ranking, settings, before, blame)
+        check_items(settings)
         return NewLearners(settings, snapshots)
 
     async def _compile(self, settings: LearnerSettings, works: Works, blame: Blame) -> None:
@@ -264,16 +265,32 @@ def would_work(before: LearnerSettings, train: bool, longest: int, spec: Ranking
     return training.would_compile(before.for_new_learners(spec, train, longest))
 
 
-def _check_items(ranking: LiveRanking, settings: LearnerSettings, before: LearnerSettings, blame: Blame) -> None:
-    """Refuse settings that cannot have the ranking's items; before the first list, items may still change."""
-    if not ranking.has_learner or (problem := _items_problem(ranking, settings)) is None:
-        return
+class _ItemsCheck:
+    """Refuses settings that cannot have a ranking's items; before the first list, items may still change.
 
-    def works(spec: RankingSpec) -> bool:
-        new = before.for_new_learners(spec, settings.trained, settings.longest)
-        return _items_problem(ranking, new) is None
+    It makes a learner, which takes long with many items, and so does it again only where settings or items are others
+    than those that it found good.
+    """
 
-    raise Refused(f"The policy {settings.spec.policy} cannot have these items: {problem}", blame(works)) from problem
+    def __init__(self, ranking: LiveRanking, before: LearnerSettings, blame: Blame) -> None:
+        self._ranking, self._before, self._blame = ranking, before, blame
+        self._good: tuple[LearnerSettings, int] | None = None  # and how many changes of items there were
+
+    def __call__(self, settings: LearnerSettings) -> None:
+        """Raise `Refused` for settings that cannot have the items."""
+        ranking, given = self._ranking, (settings, self._ranking.change_count)
+        if not ranking.has_learner or given == self._good:
+            return
+        if (problem := _items_problem(ranking, settings)) is None:
+            self._good = given
+            return
+
+        def works(spec: RankingSpec) -> bool:
+            new = self._before.for_new_learners(spec, settings.trained, settings.longest)
+            return _items_problem(ranking, new) is None
+
+        reason = f"The policy {settings.spec.policy} cannot have these items: {problem}"
+        raise Refused(reason, self._blame(works)) from problem
 
 
 def _items_problem(ranking: LiveRanking, settings: LearnerSettings) -> InvalidInput | None:
