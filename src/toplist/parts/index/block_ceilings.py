@@ -16,6 +16,7 @@ from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.common_counts import EVERY_KIND, CommonCounts, count_kinds, empty_common_counts, is_of_kind
 from toplist.parts.index.gaps import is_present
+from toplist.parts.index.kind_members import Members, empty_members, strike_all
 from toplist.parts.memory.counts import Counts, place_of_counts
 
 RANGE, TINY = 0.02, 1e-9  # mean relative and least absolute growth of the budget until a ceiling is recomputed
@@ -44,6 +45,7 @@ class BlockCeilings(NamedTuple):
     rise: Floats  # ... and its slope within the range
     foremost: Ints  # per block, the item with the highest line at the start of the range
     common: CommonCounts
+    members: Members
     height: Floats  # scratch: per block, its ceiling at the current budget ...
     group_height: Floats  # ... and per group the largest of them
     group_kinds: Ints  # scratch: per group, the kinds of common counts that it has items of
@@ -78,6 +80,7 @@ def empty_ceilings(problem: Problem) -> BlockCeilings:
         rise=np.zeros(blocks),
         foremost=np.zeros(blocks, dtype=np.int64),
         common=empty_common_counts(blocks),
+        members=empty_members(items, blocks),
         height=np.zeros(blocks),
         group_height=np.zeros(groups),
         group_kinds=np.zeros(groups, dtype=np.int64),
@@ -297,3 +300,4 @@ def outdate_kinds(ceilings: BlockCeilings) -> None:
     """Let all lines and marks be checked again, after a change of the kinds of common counts."""
     ceilings.known[:] = -1
     ceilings.lined[:] = 0
+    strike_all(ceilings.members)

@@ -102,12 +102,18 @@ def count_kinds(belief: Counts, common: CommonCounts, present: Bools, block: int
 
 
 @helper
+def count_of_kinds(common: CommonCounts, kinds: int) -> int:
+    """How many items of the blocks of a request are of a set of kinds."""
+    count = 0
+    for kind in range(KINDS):
+        count += common.total[kind] if kinds >> kind & 1 else 0
+    return count
+
+
+@helper
 def enough_reach(common: CommonCounts, index: float, enough: int) -> bool:
     """Whether enough common items have at least this index."""
-    reaching = 0
-    for kind in range(KINDS):
-        reaching += common.total[kind] if common.index[kind] >= index else 0
-    return reaching >= enough
+    return count_of_kinds(common, kinds_between(common, index, np.inf)) >= enough
 
 
 @helper

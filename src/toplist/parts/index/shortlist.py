@@ -48,6 +48,7 @@ from toplist.parts.index.common_counts import (
     agree_on_blocks,
     are_all_of_kind,
     choose_kind,
+    count_of_kinds,
     enough_reach,
     is_of_kind,
     kinds_between,
@@ -62,11 +63,13 @@ from toplist.parts.index.draw_numbers import (
     top_bits,
 )
 from toplist.parts.index.gaps import is_eligible, is_present
+from toplist.parts.index.kind_members import enlist, strike, strike_all
 from toplist.parts.index.select import select
 from toplist.parts.index.ties import is_behind
 from toplist.parts.memory.counts import Counts
 
 LONG, SHORTEST = 256, 4  # more items looked at one by one, also per block, lead to other common counts
+SCATTERED = 16  # items that are hashed one by one in the time of a whole block
 SAMPLE = 1024  # items that the first common counts are chosen from
 CROWDED = 0.125 / BLOCK  # a share of items that makes it worthwhile to compare the leaders of blocks first
 EVERY_NUMBER = 2.0  # numbers by which ties are broken are at most 1
@@ -181,14 +184,26 @@ def shortlist(
         level = level_of_enough(scoring, ceilings, budget, enough)
     least = least_of_best(scoring, ceilings, request, first, end, absent, budget, wanted, lower_bound(level))
     better = kinds_between(common, least, np.inf) & ~kinds_between(common, -np.inf, level)
-    tied, share = 0, 0.0
+    tied, share, are_few = 0, 0.0, False
     if level >= least:
         tied = kinds_between(common, level, level)
-        share = first_share(belief, ceilings, request, first, end, absent, wanted, tied)
+        alike = count_of_kinds(common, tied)
+        share = (wanted + 3.0 * math.sqrt(wanted) + 4.0) / alike  # by number: most likely enough for a list
+        room = SCATTERED * (end - first) * min(1.0, share * BLOCK)
+        are_few = alike <= room
+        if are_few and ceilings.members.count[0] > 2.0 * room:
+            strike_all(ceilings.members)
+        if not are_few and share > CROWDED:
+            share = smaller_share(belief, ceilings, request, first, end, absent, wanted, tied, share)
     while True:
         most = 0.0 if tied == 0 else share if share < 1.0 else EVERY_NUMBER
-        bar = Bar(budget, least, level, most, tied, better, absent)
+        bar = Bar(budget, least, level, most, 0 if are_few else tied, better, absent)
         found, alike, ties, dropped = fill_shortlist(scoring, belief, ceilings, request, first, end, bar)
+        if are_few:
+            ties = found
+            found = add_members(belief, ceilings, request, first, end, tied, most, absent, found)
+            ties = found - ties
+            alike += ties
         if tied == 0 or share >= 1.0 or ties >= wanted:
             break
         share *= 8.0  # rare: fewer than `wanted` standings are that high
@@ -268,20 +283,6 @@ def least_of_best(
         item = leader[position]
         least = min(least, index_of(scoring, ceilings, ceilings.examined[item], ceilings.clicked[item], budget))
     return max(floor, lower_bound(least))
-
-
-@helper
-def first_share(
-    belief: Counts, ceilings: BlockCeilings, request: Request, first: int, end: int, absent: int, wanted: int, tied: int
-) -> float:
-    """A share of the tied items, by number, that most likely has enough of them for a list."""
-    alike = 0
-    for kind in range(KINDS):
-        alike += ceilings.common.total[kind] if tied >> kind & 1 else 0
-    share = (wanted + 3.0 * math.sqrt(wanted) + 4.0) / alike
-    if share <= CROWDED:
-        return share
-    return smaller_share(belief, ceilings, request, first, end, absent, wanted, tied, share)
 
 
 @routine
@@ -382,6 +383,34 @@ def add_common(
         if number <= most and is_eligible(request, begin + i, absent):
             ceilings.items[found] = begin + i
             found += 1
+    return found
+
+
+@routine
+def add_members(
+    belief: Counts, ceilings: BlockCeilings, request: Request, first: int, end: int, kinds: int, most: float,
+    absent: int, found: int,
+) -> int:  # fmt: skip
+    """Add the items of a set of kinds whose number is not above a limit, where they are few; the new length."""
+    members, leaders, limit, number = ceilings.members, branch(request.key, LEADERS), limit_of_items(most), 0
+    enlist(belief, ceilings.common, members, request.present, first, end, kinds)
+    while number < members.count[0]:
+        item = members.items[number]
+        number += 1
+        bits, drawn = top_bits(branch(request.key, request.labels[item])), branch(leaders, item // BLOCK)
+        is_leader = leader_of(drawn) == item % BLOCK
+        if bits >= limit and not is_leader:
+            continue
+        least = least_number(drawn)
+        if (least if is_leader else number_above(least, bits)) > most:
+            continue
+        if not is_present_of_kind(belief, ceilings, request, members.kinds[0], item):
+            number -= 1
+            strike(members, number)
+        elif is_present_of_kind(belief, ceilings, request, kinds, item) and first <= item // BLOCK < end:
+            if is_eligible(request, item, absent):
+                ceilings.items[found] = item
+                found += 1
     return found
 
 

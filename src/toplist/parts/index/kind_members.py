@@ -1,0 +1,82 @@
+"""The items of kinds that have few, in one list: to hash each of them is quicker than to look for them in all blocks.
+
+Items that join a kind are added when the list is used, by the blocks that have changed. Those that have left it stay
+until somebody notices, so whoever uses an item checks it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from toplist.core.beliefs import BLOCK
+from toplist.core.compiling import helper, routine
+from toplist.core.slate import Bools, Ints
+from toplist.parts.index.common_counts import CommonCounts, is_of_kind
+from toplist.parts.index.gaps import is_present
+from toplist.parts.memory.counts import Counts
+
+
+class Members(NamedTuple):
+    """All present items of some kinds of common counts, and items that were such."""
+
+    items: Ints  # the list, in any order ...
+    count: Ints  # ... one element: its length
+    is_listed: Bools  # per item
+    kinds: Ints  # one element: the kinds whose items are listed
+    scanned: Ints  # per block, its touch count when its items were listed; -1 if outdated
+
+
+def empty_members(items: int, blocks: int) -> Members:
+    """No kind is listed yet."""
+    return Members(
+        items=np.zeros(items, dtype=np.int64),
+        count=np.zeros(1, dtype=np.int64),
+        is_listed=np.zeros(items, dtype=np.bool_),
+        kinds=np.zeros(1, dtype=np.int64),
+        scanned=np.full(blocks, -1),
+    )
+
+
+@routine
+def enlist(
+    belief: Counts, common: CommonCounts, members: Members, present: Bools, first: int, end: int, kinds: int
+) -> None:
+    """List all items of some kinds in a range of blocks, of which those that have changed are looked at."""
+    if kinds & ~members.kinds[0] != 0:
+        members.kinds[0] |= kinds
+        members.scanned[:] = -1
+    kinds = members.kinds[0]
+    for block in range(first, end):
+        if members.scanned[block] == belief.touched[block]:
+            continue
+        members.scanned[block] = belief.touched[block]
+        if common.kinds[block] & kinds == 0:
+            continue
+        for item in range(block * BLOCK, min((block + 1) * BLOCK, len(members.items))):
+            if (
+                is_of_kind(common, kinds, belief.examined[item], belief.clicked[item])
+                and not members.is_listed[item]
+                and is_present(present, item)
+            ):
+                members.items[members.count[0]] = item
+                members.is_listed[item] = True
+                members.count[0] += 1
+
+
+@helper
+def strike(members: Members, number: int) -> None:
+    """Remove an item; the last one takes its place."""
+    members.count[0] -= 1
+    members.is_listed[members.items[number]] = False
+    members.items[number] = members.items[members.count[0]]
+
+
+@routine
+def strike_all(members: Members) -> None:
+    """Remove all items."""
+    while members.count[0] > 0:
+        strike(members, members.count[0] - 1)
+    members.kinds[0] = 0
+    members.scanned[:] = -1
