@@ -22,7 +22,7 @@ KINDS = 8  # of common counts, at most
 EVERY_KIND = (1 << KINDS) - 1
 NO_KIND, NOT_CHOSEN = -1.0, -2.0  # in place of common counts
 PROBES = 4  # items whose counts are considered
-FREQUENT = 8  # counts become common if at least one of so many items has them
+FREQUENT = 4  # counts become common if at least one of so many items has them
 
 
 class CommonCounts(NamedTuple):

@@ -1,7 +1,7 @@
 """The items of kinds that have few, in one list: to hash each of them is quicker than to look for them in all blocks.
 
-Items that join a kind are added when the list is used, by the blocks that have changed. Those that have left it stay
-until somebody notices, so whoever uses an item checks it.
+Items that join a kind are added when the list is used, by the blocks that have changed. Those that have left it stay,
+so whoever uses an item checks it. Once these have cost as much time as a new list takes, the list is made anew.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from toplist.core.beliefs import BLOCK
-from toplist.core.compiling import helper, routine
+from toplist.core.compiling import routine
 from toplist.core.slate import Bools, Ints
-from toplist.parts.index.common_counts import CommonCounts, is_of_kind
+from toplist.parts.index.common_counts import CommonCounts, count_of_kinds, is_of_kind
 from toplist.parts.index.gaps import is_present
 from toplist.parts.memory.counts import Counts
+
+WASTE = 64  # items that are hashed in the time that it takes to find those of a block
 
 
 class Members(NamedTuple):
@@ -26,6 +28,7 @@ class Members(NamedTuple):
     is_listed: Bools  # per item
     kinds: Ints  # one element: the kinds whose items are listed
     scanned: Ints  # per block, its touch count when its items were listed; -1 if outdated
+    waste: Ints  # one element: how many items that nobody asked for were listed, over all uses of the list
 
 
 def empty_members(items: int, blocks: int) -> Members:
@@ -36,6 +39,7 @@ def empty_members(items: int, blocks: int) -> Members:
         is_listed=np.zeros(items, dtype=np.bool_),
         kinds=np.zeros(1, dtype=np.int64),
         scanned=np.full(blocks, -1),
+        waste=np.zeros(1, dtype=np.int64),
     )
 
 
@@ -44,6 +48,9 @@ def enlist(
     belief: Counts, common: CommonCounts, members: Members, present: Bools, first: int, end: int, kinds: int
 ) -> None:
     """List all items of some kinds in a range of blocks, of which those that have changed are looked at."""
+    members.waste[0] += max(0, members.count[0] - count_of_kinds(common, kinds))
+    if members.waste[0] > WASTE * (end - first):
+        strike_all(members)
     if kinds & ~members.kinds[0] != 0:
         members.kinds[0] |= kinds
         members.scanned[:] = -1
@@ -65,18 +72,10 @@ def enlist(
                 members.count[0] += 1
 
 
-@helper
-def strike(members: Members, number: int) -> None:
-    """Remove an item; the last one takes its place."""
-    members.count[0] -= 1
-    members.is_listed[members.items[number]] = False
-    members.items[number] = members.items[members.count[0]]
-
-
 @routine
 def strike_all(members: Members) -> None:
     """Remove all items."""
-    while members.count[0] > 0:
-        strike(members, members.count[0] - 1)
-    members.kinds[0] = 0
+    for number in range(members.count[0]):
+        members.is_listed[members.items[number]] = False
+    members.count[0], members.kinds[0], members.waste[0] = 0, 0, 0
     members.scanned[:] = -1

@@ -32,6 +32,7 @@ from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.block_ceilings import (
     COMMON,
     GROUP,
+    TOGETHER,
     BlockCeilings,
     count_common,
     empty_ceilings,
@@ -63,13 +64,13 @@ from toplist.parts.index.draw_numbers import (
     top_bits,
 )
 from toplist.parts.index.gaps import is_eligible, is_present
-from toplist.parts.index.kind_members import enlist, strike, strike_all
+from toplist.parts.index.kind_members import enlist
 from toplist.parts.index.select import select
 from toplist.parts.index.ties import is_behind
 from toplist.parts.memory.counts import Counts
 
-LONG, SHORTEST = 256, 4  # more items looked at one by one, also per block, lead to other common counts
-SCATTERED = 16  # items that are hashed one by one in the time of a whole block
+LONG, PER_BLOCK = 64, 1.0 / 32.0  # if more items are looked at one by one, other counts become common
+SCATTERED = 32  # items that are hashed one by one in the time of a whole block
 SAMPLE = 1024  # items that the first common counts are chosen from
 CROWDED = 0.125 / BLOCK  # a share of items that makes it worthwhile to compare the leaders of blocks first
 EVERY_NUMBER = 2.0  # numbers by which ties are broken are at most 1
@@ -189,10 +190,7 @@ def shortlist(
         tied = kinds_between(common, level, level)
         alike = count_of_kinds(common, tied)
         share = (wanted + 3.0 * math.sqrt(wanted) + 4.0) / alike  # by number: most likely enough for a list
-        room = SCATTERED * (end - first) * min(1.0, share * BLOCK)
-        are_few = alike <= room
-        if are_few and ceilings.members.count[0] > 2.0 * room:
-            strike_all(ceilings.members)
+        are_few = alike <= SCATTERED * (end - first) * min(1.0, share * BLOCK)
         if not are_few and share > CROWDED:
             share = smaller_share(belief, ceilings, request, first, end, absent, wanted, tied, share)
     while True:
@@ -208,7 +206,7 @@ def shortlist(
             break
         share *= 8.0  # rare: fewer than `wanted` standings are that high
     ceilings.looked[0] = found - alike + dropped
-    if ceilings.looked[0] > min(LONG, SHORTEST * (end - first)):  # another kind outdates all blocks
+    if ceilings.looked[0] > LONG + PER_BLOCK * (end - first):  # another kind outdates all blocks
         if choose_kind(common, belief, ceilings.items, found, dropped, request.key, least):
             outdate_kinds(ceilings)
     for item in request.exceptions:
@@ -392,25 +390,32 @@ def add_members(
     absent: int, found: int,
 ) -> int:  # fmt: skip
     """Add the items of a set of kinds whose number is not above a limit, where they are few; the new length."""
-    members, leaders, limit, number = ceilings.members, branch(request.key, LEADERS), limit_of_items(most), 0
-    enlist(belief, ceilings.common, members, request.present, first, end, kinds)
-    while number < members.count[0]:
-        item = members.items[number]
-        number += 1
-        bits, drawn = top_bits(branch(request.key, request.labels[item])), branch(leaders, item // BLOCK)
-        is_leader = leader_of(drawn) == item % BLOCK
-        if bits >= limit and not is_leader:
-            continue
-        least = least_number(drawn)
-        if (least if is_leader else number_above(least, bits)) > most:
-            continue
-        if not is_present_of_kind(belief, ceilings, request, members.kinds[0], item):
-            number -= 1
-            strike(members, number)
-        elif is_present_of_kind(belief, ceilings, request, kinds, item) and first <= item // BLOCK < end:
-            if is_eligible(request, item, absent):
-                ceilings.items[found] = item
-                found += 1
+    common, members, leaders = ceilings.common, ceilings.members, branch(request.key, LEADERS)
+    enlist(belief, common, members, request.present, first, end, kinds)
+    limit = limit_of_blocks(most)
+    for block in range(first, end):
+        own = branch(leaders, block)
+        if common.kinds[block] & kinds != 0 and top_bits(own) < limit:
+            item = block * BLOCK + leader_of(own)
+            if item < len(ceilings.items) and is_present_of_kind(belief, ceilings, request, kinds, item):
+                if least_number(own) <= most and is_eligible(request, item, absent):
+                    ceilings.items[found] = item
+                    found += 1
+    limit, listed, start = limit_of_items(most), members.items[: members.count[0]], 0
+    while start < len(listed):
+        here, hits = listed[start : start + TOGETHER], 0
+        for i in range(len(here)):
+            hits += 1 if top_bits(branch(request.key, request.labels[here[i]])) < limit else 0
+        for i in range(len(here) if hits > 0 else 0):
+            item, block = here[i], here[i] // BLOCK
+            bits, own = top_bits(branch(request.key, request.labels[item])), branch(leaders, block)
+            if bits >= limit or leader_of(own) == item % BLOCK or not first <= block < end:
+                continue
+            if is_present_of_kind(belief, ceilings, request, kinds, item) and is_eligible(request, item, absent):
+                if number_above(least_number(own), bits) <= most:
+                    ceilings.items[found] = item
+                    found += 1
+        start += TOGETHER
     return found
 
 
