@@ -41,7 +41,7 @@ def count_all(belief: Counts, common: CommonCounts, present: Bools = EVERY) -> N
     """Count the items of all blocks."""
     agree_on_blocks(common, 0, BLOCKS)
     for block in range(BLOCKS):
-        count_kinds(belief, common, present, block)
+        count_kinds(belief, common, present, block, MANY)
 
 
 def listed(members: Members) -> list[int]:
@@ -56,7 +56,7 @@ def test_items_are_counted_by_kind_and_block() -> None:
     assert common.kinds.tolist() == [0b01] * (BLOCKS // 2) + [0b10] * (BLOCKS // 8) + [0] * (BLOCKS // 8 * 3)
     belief.examined[0] = 2.0
     belief.clicked[0] = 1.5
-    count_kinds(belief, common, EVERY, 0)
+    count_kinds(belief, common, EVERY, 0, MANY)
     assert common.total[:2].tolist() == [MANY // 2 - 1, MANY // 8 + 1]
     assert (common.kinds[0], common.alike[0]) == (0b11, BLOCK)
     agree_on_blocks(common, 1, BLOCKS // 2 + 1)
@@ -109,7 +109,7 @@ def test_members_join_when_their_block_changes() -> None:
     enlist(belief, common, members, EVERY, 0, BLOCKS, 0b10)
     assert 7 not in listed(members)  # nobody has said so
     touch(belief, 7)
-    count_kinds(belief, common, EVERY, 0)
+    count_kinds(belief, common, EVERY, 0, MANY)
     enlist(belief, common, members, EVERY, 0, BLOCKS, 0b10)
     assert listed(members) == [7, *range(MANY // 2, MANY // 8 * 5)]
     enlist(belief, common, members, EVERY, 0, BLOCKS, 0b01)

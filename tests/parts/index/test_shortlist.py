@@ -169,6 +169,17 @@ def test_several_kinds_of_common_counts(pair: str, begin: Any) -> None:
         assert live.caches[0].shortlist.ceilings.members.kinds[0] != 0
 
 
+def test_items_of_few_that_are_no_candidates_are_not_listed() -> None:
+    """Whole blocks of them, so that there are no gaps."""
+    live = Live(*PAIRS["greedy"], seed=14)
+    few_above_a_crowd(live)
+    for first in (0, 2 * BLOCK, 9 * BLOCK, 0):
+        live.candidates = np.arange(first, ITEMS)
+        for _ in range(8):
+            live.ranked(cache=0)
+        assert live.caches[0].shortlist.ceilings.members.kinds[0] != 0
+
+
 def play(live: Live) -> None:
     """Lists and learning, late lists, items that come and go, and long waits."""
     for step in range(150):

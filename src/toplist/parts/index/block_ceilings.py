@@ -160,7 +160,7 @@ def count_common(belief: Counts, ceilings: BlockCeilings, request: Request, firs
         if outdated > 0:
             for i in range(len(counted)):
                 if counted[i] != touched[i]:
-                    count_kinds(belief, common, request.present, here.start + i)
+                    count_kinds(belief, common, request.present, here.start + i, len(ceilings.base))
         for i in range(len(counted)):
             together |= kinds[i]
         ceilings.group_height[group], ceilings.group_kinds[group] = COMMON, together
@@ -183,7 +183,7 @@ def find_ceiling(
     ceilings.known[block], ceilings.begun[block] = belief.touched[block], budget
     ceilings.until[block], ceilings.rise[block], ceilings.foremost[block] = until, 0.0, -1
     if ceilings.common.counted[block] != belief.touched[block]:
-        count_kinds(belief, ceilings.common, request.present, block)
+        count_kinds(belief, ceilings.common, request.present, block, len(ceilings.base))
     if ceilings.common.alike[block] == end - begin:
         ceilings.ceiling[block], ceilings.begun[block], ceilings.until[block] = COMMON, 0.0, np.inf
         return

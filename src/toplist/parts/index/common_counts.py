@@ -81,9 +81,9 @@ def agree_on_blocks(common: CommonCounts, first: int, end: int) -> None:
 
 
 @routine
-def count_kinds(belief: Counts, common: CommonCounts, present: Bools, block: int) -> None:
-    """Count the present items of each kind in a block."""
-    here = slice(block * BLOCK, min((block + 1) * BLOCK, len(belief.examined)))
+def count_kinds(belief: Counts, common: CommonCounts, present: Bools, block: int, items: int) -> None:
+    """Count the present items of each kind in one of the blocks of this many items."""
+    here = slice(block * BLOCK, min((block + 1) * BLOCK, items))
     examined, clicked, alike, kinds = belief.examined[here], belief.clicked[here], 0, 0
     for kind in range(KINDS):
         tries, hits, same = common.counts[kind, 0], common.counts[kind, 1], 0
