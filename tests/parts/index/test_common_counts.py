@@ -46,7 +46,7 @@ def count_all(belief: Counts, common: CommonCounts, present: Bools = EVERY) -> N
 
 def listed(members: Members) -> list[int]:
     """The members in order."""
-    return sorted(members.items[: members.count[0]].tolist())
+    return sorted(members.items[: members.length[0]].tolist())
 
 
 def test_items_are_counted_by_kind_and_block() -> None:
@@ -91,8 +91,8 @@ def test_frequent_counts_become_common_and_rare_ones_do_not(found: int) -> None:
 
 def test_the_kind_with_the_lowest_index_makes_room_unless_it_is_needed() -> None:
     common = empty_common_counts(BLOCKS)
-    common.counts[:], common.index[:] = 1.0, [0.9, 0.3, 0.2, 0.4, 0.8, 0.8, 0.8, 0.8]
-    assert len(common.index) == KINDS
+    common.counts[:], common.indices[:] = 1.0, [0.9, 0.3, 0.2, 0.4, 0.8, 0.8, 0.8, 0.8]
+    assert len(common.indices) == KINDS
     assert place_for_kind(common, 0.5) == 2
     assert place_for_kind(common, 0.2) == -1
     common.counts[6:] = NO_KIND
@@ -122,7 +122,7 @@ def test_a_list_that_was_mostly_not_asked_for_is_made_anew() -> None:
     members = empty_members(MANY, BLOCKS)
     enlist(belief, common, members, EVERY, 0, BLOCKS, 0b11)
     uses = 0
-    while members.count[0] > MANY // 8:
+    while members.length[0] > MANY // 8:
         enlist(belief, common, members, EVERY, 0, BLOCKS, 0b10)
         uses += 1
     assert uses == WASTE * BLOCKS // (MANY // 2) + 1

@@ -29,7 +29,7 @@ class CommonCounts(NamedTuple):
     """The kinds, and how many items of each there are. A set of kinds is a number with a bit for each."""
 
     counts: Floats  # (KINDS, 2): examined and clicked; NO_KIND from the first free place on
-    index: Floats  # scratch: per kind, its index; minus infinity if there are no items
+    indices: Floats  # scratch: per kind, its index; minus infinity if there are no items
     total: Ints  # per kind, its items in the blocks ...
     span: Ints  # ... of the last request: the first one, and the end
     of_kind: Ints  # (blocks, KINDS): the number of items
@@ -43,7 +43,7 @@ def empty_common_counts(blocks: int) -> CommonCounts:
     kinds = KINDS if blocks > 0 else 0
     return CommonCounts(
         counts=np.full((kinds, 2), NOT_CHOSEN),
-        index=np.zeros(kinds),
+        indices=np.zeros(kinds),
         total=np.zeros(kinds, dtype=np.int64),
         span=np.zeros(2, dtype=np.int64),
         of_kind=np.zeros((blocks, KINDS), dtype=np.int64),
@@ -121,7 +121,7 @@ def kinds_between(common: CommonCounts, lowest: float, highest: float) -> int:
     """The kinds that have items, and an index in a range."""
     kinds = 0
     for kind in range(KINDS):
-        kinds |= 1 << kind if common.total[kind] > 0 and lowest <= common.index[kind] <= highest else 0
+        kinds |= 1 << kind if common.total[kind] > 0 and lowest <= common.indices[kind] <= highest else 0
     return kinds
 
 
@@ -165,6 +165,6 @@ def place_for_kind(common: CommonCounts, least: float) -> int:
     for kind in range(KINDS):
         if common.counts[kind, 0] < 0.0:
             return kind
-        if common.index[kind] < (least if place < 0 else common.index[place]):
+        if common.indices[kind] < (least if place < 0 else common.indices[place]):
             place = kind
     return place

@@ -135,7 +135,7 @@ def add_members(
             if is_present_of_kind(belief, ceilings, request, kinds, item) and is_eligible(request, item, absent):
                 ceilings.items[found] = item
                 found += 1
-    limit, listed, start = limit_of_items(most), members.items[: members.count[0]], 0
+    limit, listed, start = limit_of_items(most), members.items[: members.length[0]], 0
     while start < len(listed):
         here, hits = listed[start : start + TOGETHER], 0
         for i in range(len(here)):

@@ -24,7 +24,7 @@ class Members(NamedTuple):
     """All present items of some kinds of common counts, and items that were such."""
 
     items: Ints  # the list, in any order ...
-    count: Ints  # ... one element: its length
+    length: Ints  # ... one element: its length
     is_listed: Bools  # per item
     kinds: Ints  # one element: the kinds whose items are listed
     scanned: Ints  # per block, its touch count when its items were listed; -1 if outdated
@@ -35,7 +35,7 @@ def empty_members(items: int, blocks: int) -> Members:
     """No kind is listed yet."""
     return Members(
         items=np.zeros(items, dtype=np.int64),
-        count=np.zeros(1, dtype=np.int64),
+        length=np.zeros(1, dtype=np.int64),
         is_listed=np.zeros(items, dtype=np.bool_),
         kinds=np.zeros(1, dtype=np.int64),
         scanned=np.full(blocks, -1),
@@ -48,7 +48,7 @@ def enlist(
     belief: Counts, common: CommonCounts, members: Members, present: Bools, first: int, end: int, kinds: int
 ) -> None:
     """List all items of some kinds in a range of blocks, of which those that have changed are looked at."""
-    members.waste[0] += max(0, members.count[0] - count_of_kinds(common, kinds))
+    members.waste[0] += max(0, members.length[0] - count_of_kinds(common, kinds))
     if members.waste[0] > WASTE * (end - first):
         strike_all(members)
     if kinds & ~members.kinds[0] != 0:
@@ -67,15 +67,15 @@ def enlist(
                 and not members.is_listed[item]
                 and is_present(present, item)
             ):
-                members.items[members.count[0]] = item
+                members.items[members.length[0]] = item
                 members.is_listed[item] = True
-                members.count[0] += 1
+                members.length[0] += 1
 
 
 @routine
 def strike_all(members: Members) -> None:
     """Remove all items."""
-    for number in range(members.count[0]):
+    for number in range(members.length[0]):
         members.is_listed[members.items[number]] = False
-    members.count[0], members.kinds[0], members.waste[0] = 0, 0, 0
+    members.length[0], members.kinds[0], members.waste[0] = 0, 0, 0
     members.scanned[:] = -1

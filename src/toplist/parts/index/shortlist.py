@@ -217,12 +217,12 @@ def level_of_enough(scoring: Any, ceilings: BlockCeilings, budget: float, enough
     """The highest index that enough common items reach; minus infinity if there are not so many."""
     common, level = ceilings.common, -np.inf
     for kind in range(KINDS):
-        common.index[kind] = -np.inf
+        common.indices[kind] = -np.inf
         if common.total[kind] > 0:
-            common.index[kind] = index_of(scoring, ceilings, common.counts[kind, 0], common.counts[kind, 1], budget)
+            common.indices[kind] = index_of(scoring, ceilings, common.counts[kind, 0], common.counts[kind, 1], budget)
     for kind in range(KINDS):
-        if common.index[kind] > level and enough_reach(common, common.index[kind], enough):
-            level = common.index[kind]
+        if common.indices[kind] > level and enough_reach(common, common.indices[kind], enough):
+            level = common.indices[kind]
     return level
 
 
