@@ -100,7 +100,7 @@ def lower_bound(index: float) -> float:
     return index * (1.0 - 2.0 * ROUNDING) - 2.0 * ROUNDING
 
 
-@helper
+@routine
 def index_of(scoring: Any, ceilings: BlockCeilings, examined: float, clicked: float, budget: float) -> float:
     """The index; it is computed once for items with equal counts."""
     known = ceilings.shared[place_of_counts(examined, clicked, len(ceilings.shared))]

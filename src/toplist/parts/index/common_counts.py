@@ -53,7 +53,7 @@ def empty_common_counts(blocks: int) -> CommonCounts:
     )
 
 
-@helper
+@routine
 def is_of_kind(common: CommonCounts, kinds: int, examined: float, clicked: float) -> bool:
     """Whether counts are one of a set of kinds."""
     for kind in range(KINDS):
@@ -101,7 +101,7 @@ def count_kinds(belief: Counts, common: CommonCounts, present: Bools, block: int
     common.alike[block], common.kinds[block], common.counted[block] = alike, kinds, belief.touched[block]
 
 
-@helper
+@routine
 def count_of_kinds(common: CommonCounts, kinds: int) -> int:
     """How many items of the blocks of a request are of a set of kinds."""
     count = 0
@@ -110,13 +110,13 @@ def count_of_kinds(common: CommonCounts, kinds: int) -> int:
     return count
 
 
-@helper
+@routine
 def enough_reach(common: CommonCounts, index: float, enough: int) -> bool:
     """Whether enough common items have at least this index."""
     return count_of_kinds(common, kinds_between(common, index, np.inf)) >= enough
 
 
-@helper
+@routine
 def kinds_between(common: CommonCounts, lowest: float, highest: float) -> int:
     """The kinds that have items, and an index in a range."""
     kinds = 0
@@ -158,7 +158,7 @@ def item_looked_at(items: Ints, found: int, number: int) -> int:
     return int(items[number] if number < found else items[len(items) - 1 - (number - found)])
 
 
-@helper
+@routine
 def place_for_kind(common: CommonCounts, least: float) -> int:
     """A free place, or that of the kind with the lowest index, if it is below `least`; -1 for none."""
     place = -1

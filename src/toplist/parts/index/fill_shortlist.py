@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from toplist.core.beliefs import BLOCK
-from toplist.core.compiling import helper, routine
+from toplist.core.compiling import routine
 from toplist.core.randomness import branch
 from toplist.core.slate import Request
 from toplist.parts.index.block_ceilings import GROUP, TOGETHER, BlockCeilings, index_of, line_reaches
@@ -40,7 +40,7 @@ class Bar(NamedTuple):
     absent: int  # items of all blocks that are no candidates
 
 
-@helper
+@routine
 def is_present_of_kind(belief: Counts, ceilings: BlockCeilings, request: Request, kinds: int, item: int) -> bool:
     """Whether an item is present and is one of a set of kinds."""
     is_alike = is_of_kind(ceilings.common, kinds, belief.examined[item], belief.clicked[item])

@@ -202,7 +202,7 @@ def choose_first_kind(ceilings: BlockCeilings, belief: Counts, request: Request)
     choose_kind(ceilings.common, belief, ceilings.items, count, 0, request.key, -np.inf)
 
 
-@helper
+@routine
 def is_never_seen(scoring: Any, ceilings: BlockCeilings, budget: float) -> bool:
     """Whether common counts have an infinite index, as items have that were never examined."""
     counts = ceilings.common.counts
