@@ -136,11 +136,52 @@ def sorted_by_quality(live: Live) -> None:
         live.sample(item, 50.0, 0.5 * (1.0 - item / ITEMS))
 
 
+def crowds(live: Live) -> None:
+    """Crowds of all sizes, of which those with half an examination without a click tie for KL-UCB near 1."""
+    tries, hits = np.array([(1, 0.5), (2, 1.5), (3, 2.5), (4, 3.5), (5, 4.5), (2, 0.5), (3, 1.5)]).T
+    for item, kind in enumerate(live.rng.choice(7, ITEMS, p=[0.58, 0.12, 0.06, 0.05, 0.03, 0.1, 0.06])):
+        live.sample(item, tries[kind], hits[kind] / tries[kind])
+
+
+def few_above_a_crowd(live: Live) -> None:
+    """Two kinds with few items, which tie for the mean, before a crowd of two other kinds."""
+    for item, kind in enumerate(live.rng.choice(4, ITEMS, p=[0.5, 0.4, 0.06, 0.04])):
+        live.sample(item, 2.0 + 2.0 * (kind % 2), 0.75 if kind > 1 else 0.5)
+
+
 @pytest.mark.parametrize("begin", [nothing, equal, few_kinds, saturated, spread, sorted_by_quality])
 @pytest.mark.parametrize("pair", PAIRS)
 def test_the_lists_are_those_of_scoring_everything(pair: str, begin: Any) -> None:
     live = Live(*PAIRS[pair], seed=3)
     begin(live)
+    play(live)
+
+
+@pytest.mark.parametrize("begin", [crowds, few_above_a_crowd])
+@pytest.mark.parametrize("pair", ["kl-ucb", "ucb1", "greedy"])
+def test_several_kinds_of_common_counts(pair: str, begin: Any) -> None:
+    live = Live(*PAIRS[pair], seed=13)
+    begin(live)
+    play(live)
+    for cache in live.caches:
+        assert (cache.shortlist.ceilings.common.counts[:, 0] > 0.0).sum() > 1
+    if begin is few_above_a_crowd and pair == "greedy":
+        assert live.caches[0].shortlist.ceilings.members.kinds[0] != 0
+
+
+def test_items_of_few_that_are_no_candidates_are_not_listed() -> None:
+    """Whole blocks of them, so that there are no gaps."""
+    live = Live(*PAIRS["greedy"], seed=14)
+    few_above_a_crowd(live)
+    for first in (0, 2 * BLOCK, 9 * BLOCK, 0):
+        live.candidates = np.arange(first, ITEMS)
+        for _ in range(8):
+            live.ranked(cache=0)
+        assert live.caches[0].shortlist.ceilings.members.kinds[0] != 0
+
+
+def play(live: Live) -> None:
+    """Lists and learning, late lists, items that come and go, and long waits."""
     for step in range(150):
         items = live.ranked(cache=0 if step % 3 else 1)  # one falls behind now and then
         examined = int(live.rng.integers(1, POSITIONS + 1))
@@ -163,9 +204,27 @@ def test_the_shortlist_is_short(begin: Any) -> None:
     for _ in range(5):
         live.learn(live.ranked(cache=0), [0.0] * POSITIONS)
     request = Request(live.candidates, POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, live.labels, 5)
-    budget = 1.5 * np.log(live.belief.clock[0])
+    budget = 1.5 * math.log(live.belief.clock[0])
     ceilings = live.caches[0].shortlist.ceilings
     assert POSITIONS <= shortlist(live.index, live.belief, ceilings, request, budget, POSITIONS) < 150
+
+
+def test_few_items_are_looked_at_while_indices_round_to_1() -> None:
+    """From 28,000 to 60,000 lists, up to five kinds have one index; which ones do changes with its last bits."""
+    live = Live(*PAIRS["kl-ucb"], seed=11)
+    crowds(live)
+    cache, looked, ties = live.caches[0], [], set()
+    ceilings = cache.shortlist.ceilings
+    for step in range(400):
+        live.belief.clock[0] = 28_000.0 * (60.0 / 28.0) ** (step / 400.0)
+        items = live.ranked(cache=0)
+        looked.append(int(ceilings.looked[0]))
+        ties.add(int((ceilings.common.indices == ceilings.common.indices.max()).sum()))
+        last = int(live.rng.integers(4))
+        live.learn(items[: last + 1], [0.0] * last + [1.0])
+    assert ties >= {1, 4}
+    assert max(looked[20:]) < 100
+    assert cache.solves[0] / 400 < 25
 
 
 def budget_at(index: Any, t: float) -> float:
@@ -225,8 +284,8 @@ def test_former_common_items_are_found_again_after_a_change() -> None:
     crowd = np.arange(2000)
     live.learn(crowd, [1.0] * 2000)
     live.ranked(cache=0)
-    ceilings = live.caches[0].shortlist.ceilings
-    assert ceilings.common.tolist() == [[2.0, 1.5]] * len(ceilings.known)
+    common = live.caches[0].shortlist.ceilings.common
+    assert common.counts[:2].tolist() == [[1.0, 0.5], [2.0, 1.5]]
     live.learn(crowd, [0.0] * 2000)
     live.learn(crowd, [0.0] * 2000)
     live.learn([7] * 5, [1.0] * 5)  # better than the first common items, and worse than the new ones

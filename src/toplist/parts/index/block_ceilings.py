@@ -1,7 +1,7 @@
 """Ceilings over the indices of blocks of very many items, computed again only where something has changed.
 
 An index is concave in the budget, so the tangent at any budget is a line above it. A ceiling is a line above those of
-all items of a block while the budget stays within a range; items with the common counts of the block are left out.
+all items of a block while the budget stays within a range; items with common counts (`common_counts`) are left out.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import numpy as np
 from toplist.core.beliefs import BLOCK, block_count
 from toplist.core.compiling import helper, routine
 from toplist.core.problem import Problem
-from toplist.core.slate import Bools, Floats, Ints, Request
+from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.common_counts import EVERY_KIND, CommonCounts, count_kinds, empty_common_counts, is_of_kind
 from toplist.parts.index.gaps import is_present
-from toplist.parts.memory.counts import Counts
+from toplist.parts.index.kind_members import Members, empty_members, strike_all
+from toplist.parts.memory.counts import Counts, place_of_counts
 
 RANGE, TINY = 0.02, 1e-9  # mean relative and least absolute growth of the budget until a ceiling is recomputed
 NARROWEST = 0.05  # relative width of the rest of a range that is kept when a ceiling is recomputed
@@ -23,34 +25,37 @@ GOLDEN_RATIO = 0.6180339887498949  # spreads the ends of the ranges evenly
 ROUNDING = 1e-12  # absolute and relative margin of the bounds; indices are accurate to a fiftieth of it
 GROUP = 64  # blocks that are skipped together
 COMMON, NOT_PRESENT = -1.0, -2.0  # in place of the base of a line; no index is below 0
-NONE_COMMON, NOT_CHOSEN = -1.0, -2.0  # in place of common counts
+SHARED = 64  # cached indices of one list; a power of 2
 TOGETHER = 32  # items looked at in a vectorised loop
 
 
 class BlockCeilings(NamedTuple):
     """Per item a line above its index for any budget; per block a ceiling over its lines; and scratch space."""
 
-    examined: Floats  # per item, the counts of its line
+    examined: Floats  # per item, the counts of its line or mark
     clicked: Floats
-    base: Floats  # the line: base + slope * budget; COMMON, NOT_PRESENT ...
+    base: Floats  # the line: base + slope * budget; or the mark COMMON or NOT_PRESENT ...
     slope: Floats
     since: Floats  # ... and the budget at which the line touches the index; 0 for no line
+    lined: Ints  # per block, whether lines and marks were set for the kinds of common counts that there are; 0 or 1
     known: Ints  # per block, its touch count when the ceiling was computed; -1 if outdated
     begun: Floats  # per block, the range of budgets for which the ceiling holds
     until: Floats
     ceiling: Floats  # per block, over all but the common items, at the start of the range ...
     rise: Floats  # ... and its slope within the range
     foremost: Ints  # per block, the item with the highest line at the start of the range
-    alike: Ints  # per block, the number of items with the common counts ...
-    counted: Ints  # ... and its touch count when these were counted; -1 if outdated
-    common: Floats  # (blocks, 2): the common counts, the same in all blocks of a request; -1 for none
+    common: CommonCounts
+    members: Members
     height: Floats  # scratch: per block, its ceiling at the current budget ...
     group_height: Floats  # ... and per group the largest of them
-    group_alike: Ints  # scratch: per group, the number of items with the common counts
+    group_kinds: Ints  # scratch: per group, the kinds of common counts that it has items of
     highest: Floats  # scratch: the heights of the highest blocks ...
     leader: Ints  # ... and their foremost items
     items: Ints  # scratch: the shortlist ...
     value: Floats  # ... and its indices
+    shared: Floats  # (SHARED, 4): counts and budget of recently computed indices, and these
+    computed: Ints  # one element: the number of indices computed for the last list
+    looked: Ints  # one element: the items other than common ones that the last list had to look at one by one
 
 
 def empty_ceilings(problem: Problem) -> BlockCeilings:
@@ -67,22 +72,25 @@ def empty_ceilings(problem: Problem) -> BlockCeilings:
         base=np.zeros(items),
         slope=np.zeros(items),
         since=np.zeros(items),
+        lined=np.zeros(blocks, dtype=np.int64),
         known=np.full(blocks, -1),
         begun=np.zeros(blocks),
         until=np.zeros(blocks),
         ceiling=np.zeros(blocks),
         rise=np.zeros(blocks),
         foremost=np.zeros(blocks, dtype=np.int64),
-        alike=np.zeros(blocks, dtype=np.int64),
-        counted=np.full(blocks, -1),
-        common=np.full((blocks, 2), NOT_CHOSEN),
+        common=empty_common_counts(blocks),
+        members=empty_members(items, blocks),
         height=np.zeros(blocks),
         group_height=np.zeros(groups),
-        group_alike=np.zeros(groups, dtype=np.int64),
+        group_kinds=np.zeros(groups, dtype=np.int64),
         highest=np.zeros(problem.positions),
         leader=np.zeros(problem.positions, dtype=np.int64),
         items=np.zeros(items, dtype=np.int64),
         value=np.zeros(items),
+        shared=np.full((SHARED if blocks > 0 else 0, 4), -1.0),
+        computed=np.zeros(1, dtype=np.int64),
+        looked=np.zeros(1, dtype=np.int64),
     )
 
 
@@ -90,6 +98,17 @@ def empty_ceilings(problem: Problem) -> BlockCeilings:
 def lower_bound(index: float) -> float:
     """A value below an index by more than the rounding of any line above it."""
     return index * (1.0 - 2.0 * ROUNDING) - 2.0 * ROUNDING
+
+
+@routine
+def index_of(scoring: Any, ceilings: BlockCeilings, examined: float, clicked: float, budget: float) -> float:
+    """The index; it is computed once for items with equal counts."""
+    known = ceilings.shared[place_of_counts(examined, clicked, len(ceilings.shared))]
+    if known[0] != examined or known[1] != clicked or known[2] != budget:
+        known[0], known[1], known[2] = examined, clicked, budget
+        known[3] = scoring.tangent(examined, clicked, budget)[0]
+        ceilings.computed[0] += 1
+    return float(known[3])
 
 
 @helper
@@ -102,42 +121,38 @@ def tangent_line(scoring: Any, examined: float, clicked: float, budget: float) -
 @routine
 def find_heights(
     scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, first: int, end: int, budget: float
-) -> int:
-    """Fill the heights of all blocks, and of their groups; returns the number of items with the common counts."""
-    total = 0
+) -> None:
+    """Fill the heights of all blocks, and of their groups; and count the common items where something has changed."""
     for group in range(first // GROUP, (end - 1) // GROUP + 1):
         here = slice(max(first, group * GROUP), min(end, (group + 1) * GROUP))
         known, touched, begun = ceilings.known[here], belief.touched[here], ceilings.begun[here]
         until, ceiling, rise = ceilings.until[here], ceilings.ceiling[here], ceilings.rise[here]
-        height, alike = ceilings.height[here], ceilings.alike[here]
-        outdated = 0
+        height, kinds = ceilings.height[here], ceilings.common.kinds[here]
+        outdated, together = 0, 0
         for i in range(len(known)):  # vectorised, and mostly finds nothing
             outdated += 1 if (known[i] != touched[i]) | (budget > until[i]) | (budget < begun[i]) else 0
         if outdated > 0:
             for i in range(len(known)):
                 if known[i] != touched[i] or budget > until[i] or budget < begun[i]:
                     find_ceiling(scoring, belief, ceilings, request, here.start + i, budget)
-        common = 0
         for i in range(len(known)):
             height[i] = ceiling[i] + rise[i] * (budget - begun[i])
         for i in range(len(known)):
-            common += alike[i]
-        ceilings.group_height[group], ceilings.group_alike[group] = largest_of(height), common
-        total += common
-    return total
+            together |= kinds[i]
+        ceilings.group_height[group], ceilings.group_kinds[group] = largest_of(height), together
 
 
 @routine
-def count_common(belief: Counts, ceilings: BlockCeilings, request: Request, first: int, end: int) -> int:
-    """The number of items with the common counts, in all blocks and in each group; lines are left as they are.
+def count_common(belief: Counts, ceilings: BlockCeilings, request: Request, first: int, end: int) -> None:
+    """Count the common items where something has changed; lines are left as they are.
 
     Heights are those of no other items.
     """
-    total = 0
+    common = ceilings.common
     for group in range(first // GROUP, (end - 1) // GROUP + 1):
         here = slice(max(first, group * GROUP), min(end, (group + 1) * GROUP))
-        counted, touched, alike = ceilings.counted[here], belief.touched[here], ceilings.alike[here]
-        height, outdated, common = ceilings.height[here], 0, 0
+        counted, touched, kinds = common.counted[here], belief.touched[here], common.kinds[here]
+        height, outdated, together = ceilings.height[here], 0, 0
         for i in range(len(counted)):  # vectorised, and mostly finds nothing
             outdated += 1 if counted[i] != touched[i] else 0
         for i in range(len(counted)):
@@ -145,15 +160,10 @@ def count_common(belief: Counts, ceilings: BlockCeilings, request: Request, firs
         if outdated > 0:
             for i in range(len(counted)):
                 if counted[i] != touched[i]:
-                    begin = (here.start + i) * BLOCK
-                    stop = min(begin + BLOCK, len(ceilings.base))
-                    counted[i] = touched[i]
-                    alike[i] = count_alike(belief, ceilings.common[here.start + i], request.present, begin, stop)
+                    count_kinds(belief, common, request.present, here.start + i, len(ceilings.base))
         for i in range(len(counted)):
-            common += alike[i]
-        ceilings.group_height[group], ceilings.group_alike[group] = COMMON, common
-        total += common
-    return total
+            together |= kinds[i]
+        ceilings.group_height[group], ceilings.group_kinds[group] = COMMON, together
 
 
 @routine
@@ -166,29 +176,27 @@ def find_ceiling(
     """
     begin, end = block * BLOCK, min((block + 1) * BLOCK, len(ceilings.base))
     until, narrowest = ceilings.until[block], NARROWEST * (RANGE * budget + TINY)
-    has_lines = until > 0.0 and ceilings.alike[block] < end - begin
     is_touched = ceilings.known[block] != belief.touched[block]
     # A range that lasts is kept, and with it the lines that touch at its end.
     if not ceilings.begun[block] <= budget <= until - narrowest < np.inf:
         until = budget * (1.0 + RANGE * (0.5 + (block * GOLDEN_RATIO) % 1.0)) + TINY
     ceilings.known[block], ceilings.begun[block] = belief.touched[block], budget
     ceilings.until[block], ceilings.rise[block], ceilings.foremost[block] = until, 0.0, -1
-    ceilings.counted[block] = belief.touched[block]
-    if is_touched and count_alike(belief, ceilings.common[block], request.present, begin, end) == end - begin:
-        ceilings.ceiling[block], ceilings.alike[block] = COMMON, end - begin
-        ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
+    if ceilings.common.counted[block] != belief.touched[block]:
+        count_kinds(belief, ceilings.common, request.present, block, len(ceilings.base))
+    if ceilings.common.alike[block] == end - begin:
+        ceilings.ceiling[block], ceilings.begun[block], ceilings.until[block] = COMMON, 0.0, np.inf
         return
     if is_touched:  # otherwise only the range has ended
-        update_lines(scoring, belief, ceilings, request, block, begin, end, has_lines)
+        update_lines(scoring, belief, ceilings, request, block, begin, end)
     base, slope = ceilings.base[begin:end], ceilings.slope[begin:end]
-    alike, rising = 0, 0
+    rising = 0
     for i in range(len(base)):
-        alike += 1 if base[i] == COMMON else 0
         rising += 1 if slope[i] > 0.0 else 0
     now, then = max(highest_line(base, slope, budget), COMMON), highest_line(base, slope, until)
     if now > COMMON:
         ceilings.foremost[block] = begin + place_of_line(base, slope, budget, now)
-    ceilings.ceiling[block], ceilings.alike[block] = now, alike
+    ceilings.ceiling[block] = now
     if rising == 0:
         ceilings.begun[block], ceilings.until[block] = 0.0, np.inf
     elif now < np.inf:
@@ -197,39 +205,41 @@ def find_ceiling(
 
 @routine
 def update_lines(
-    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, block: int, begin: int, end: int,
-    has_lines: bool,
-) -> None:  # fmt: skip
-    """Update the lines of a block's items whose counts have changed; of all items if the block had no lines before.
+    scoring: Any, belief: Counts, ceilings: BlockCeilings, request: Request, block: int, begin: int, end: int
+) -> None:
+    """Update the lines of a block's items whose counts have changed; look at all items if the block has no lines yet.
 
     Memory that was never written to is not read first, since it would be mapped twice.
     """
-    until, common = ceilings.until[block], ceilings.common[block]
+    until, is_lined = ceilings.until[block], ceilings.lined[block] != 0
     drawn = -1  # the item of the last new line: its neighbours often have equal counts
     for first in range(begin, end, TOGETHER):
         here = slice(first, min(first + TOGETHER, end))
         examined, clicked, since = belief.examined[here], belief.clicked[here], ceilings.since[here]
         known_examined, known_clicked, base = ceilings.examined[here], ceilings.clicked[here], ceilings.base[here]
-        outdated = len(request.present) if has_lines else 1
-        for i in range(len(base) if has_lines else 0):  # vectorised
-            is_common = (examined[i] == common[0]) & (clicked[i] == common[1])
-            same = (examined[i] == known_examined[i]) & (clicked[i] == known_clicked[i]) & (since[i] > 0.0)
-            outdated += 0 if (is_common & (base[i] == COMMON)) | (same & (not is_common)) else 1
+        outdated = len(request.present) if is_lined else 1
+        for i in range(len(base) if is_lined else 0):  # vectorised
+            same = (examined[i] == known_examined[i]) & (clicked[i] == known_clicked[i])
+            outdated += 0 if same & ((since[i] > 0.0) | (base[i] == COMMON)) else 1
         if outdated == 0:
             continue
         for i in range(len(base)):
-            item = first + i
+            item, same = first + i, examined[i] == known_examined[i] and clicked[i] == known_clicked[i]
             if not is_present(request.present, item):
                 since[i], base[i], ceilings.slope[item] = 0.0, NOT_PRESENT, 0.0
-            elif examined[i] == common[0] and clicked[i] == common[1]:
+            elif same and is_lined and (since[i] > 0.0 or base[i] == COMMON):
+                continue
+            elif is_of_kind(ceilings.common, EVERY_KIND, examined[i], clicked[i]):
+                known_examined[i], known_clicked[i] = examined[i], clicked[i]
                 since[i], base[i], ceilings.slope[item] = 0.0, COMMON, 0.0
-            elif since[i] == 0.0 or examined[i] != known_examined[i] or clicked[i] != known_clicked[i]:
+            elif since[i] == 0.0 or not same:
                 if drawn >= 0 and examined[i] == ceilings.examined[drawn] and clicked[i] == ceilings.clicked[drawn]:
                     base[i], ceilings.slope[item] = ceilings.base[drawn], ceilings.slope[drawn]
                 else:
                     base[i], ceilings.slope[item] = tangent_line(scoring, examined[i], clicked[i], until)
                 known_examined[i], known_clicked[i], since[i] = examined[i], clicked[i], until
                 drawn = item
+    ceilings.lined[block] = 1
 
 
 @helper
@@ -274,19 +284,6 @@ def place_of_line(base: Floats, slope: Floats, budget: float, value: float) -> i
 
 
 @helper
-def count_alike(belief: Counts, common: Floats, present: Bools, begin: int, end: int) -> int:
-    """How many items of a block are present and have the common counts: these need no lines."""
-    examined, clicked, alike = belief.examined[begin:end], belief.clicked[begin:end], 0
-    if len(present) == 0:
-        for i in range(len(examined)):
-            alike += 1 if (examined[i] == common[0]) & (clicked[i] == common[1]) else 0
-    else:
-        for i in range(len(examined)):
-            alike += 1 if (examined[i] == common[0]) & (clicked[i] == common[1]) & present[begin + i] else 0
-    return alike
-
-
-@helper
 def line_reaches(scoring: Any, ceilings: BlockCeilings, item: int, budget: float, least: float) -> bool:
     """Whether an item's line, updated for the range of its block, reaches this level."""
     base, slope, block = ceilings.base, ceilings.slope, item // BLOCK
@@ -296,3 +293,11 @@ def line_reaches(scoring: Any, ceilings: BlockCeilings, item: int, budget: float
         ceilings.since[item] = until
         ceilings.known[block] = -1
     return bool(base[item] + slope[item] * budget >= least)
+
+
+@routine
+def outdate_kinds(ceilings: BlockCeilings) -> None:
+    """Let all lines and marks be checked again, after a change of the kinds of common counts."""
+    ceilings.known[:] = -1
+    ceilings.lined[:] = 0
+    strike_all(ceilings.members)

@@ -39,7 +39,7 @@ from toplist.parts.index.last_list import ByLastList
 from toplist.parts.index.select import FEW, gather, is_contiguous, keep_largest, least_of_maxima, select
 from toplist.parts.index.shortlist import NoShortlist, Shortlist, empty_shortlist
 from toplist.parts.index.sort import insert_pairs, ranked_value, sort_pairs
-from toplist.parts.memory.counts import Counts
+from toplist.parts.memory.counts import Counts, place_of_counts
 
 BELOW_ALL = -2.0  # no index is below 0, and no bound below -1
 SHARED = 256  # cached solves for items with equal counts, at most; a power of 2
@@ -332,7 +332,7 @@ def bound_contiguous(
 def solve(belief: Counts, cache: LazyBounds, item: int, budget: float) -> None:
     """Update an item's index and bounds; items with equal counts share one solve."""
     examined, clicked = belief.examined[item], belief.clicked[item]
-    shared = cache.shared[int(examined * 31.0 + clicked * 7.0) & (len(cache.shared) - 1)]
+    shared = cache.shared[place_of_counts(examined, clicked, len(cache.shared))]
     if shared[0] != examined or shared[1] != clicked or shared[2] != budget:
         cache.solves[0] += 1
         shared[0], shared[1], shared[2] = examined, clicked, budget

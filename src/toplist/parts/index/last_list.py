@@ -28,7 +28,7 @@ from toplist.core.randomness import branch
 from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.gaps import is_listed
 from toplist.parts.index.select import is_contiguous
-from toplist.parts.memory.counts import Counts
+from toplist.parts.memory.counts import Counts, place_of_counts
 
 KINDS, SPARE = 4, 2  # different counts of which items are kept, and how many of each beside the length of a list
 RECENT = 16  # counts that others are compared with
@@ -210,7 +210,7 @@ def find_others(
         candidates[0],
         is_contiguous(candidates),
     )
-    crowd, lowest, alike = cache.crowds[crowd_place(cache.crowds, examined, clicked)], -np.inf, 0
+    crowd, lowest, alike = cache.crowds[place_of_counts(examined, clicked, len(cache.crowds))], -np.inf, 0
     if crowd[0] == examined and crowd[1] == clicked:
         share = (wanted + 3.0 * math.sqrt(wanted) + 4.0) / max(1.0, crowd[2])
         lowest = HALF - 2.0 * HALF * share if share < 1.0 else -np.inf
@@ -240,18 +240,12 @@ def find_others(
 
 
 @helper
-def crowd_place(crowds: Floats, examined: float, clicked: float) -> int:
-    """The place of counts among the crowds."""
-    return int(examined * 31.0 + clicked * 7.0) & (len(crowds) - 1)
-
-
-@helper
 def note_crowds(cache: LastList, found: int, distinct: int) -> None:
     """Note how many items have each of the counts in the first `found` places of the pool."""
     count_sizes(cache, found, distinct)
     for number in range(distinct):
         examined, clicked = cache.examined[number], cache.clicked[number]
-        crowd = cache.crowds[crowd_place(cache.crowds, examined, clicked)]
+        crowd = cache.crowds[place_of_counts(examined, clicked, len(cache.crowds))]
         if crowd[2] < 0.0:
             crowd[2] = -crowd[2]
         elif cache.size[number] > 0:

@@ -64,6 +64,12 @@ def untouched_blocks(problem: Problem) -> Ints:
 
 
 @helper
+def place_of_counts(examined: float, clicked: float, places: int) -> int:
+    """A place in a table with a power of 2 of places: the same for equal counts, and mostly another for others."""
+    return int(examined * 31.0 + clicked * 7.0) & (places - 1)
+
+
+@helper
 def touch(belief: Any, item: int) -> None:
     """Note that the counts of an item were changed: caches built on them are outdated."""
     if len(belief.touched) > 0:
