@@ -15,7 +15,7 @@ from toplist.core.slate import Floats, Ints
 
 Singles = NDArray[np.float32]
 
-TOGETHER = 128  # items whose bounds are computed together, a tile: their features stay in the second cache
+TOGETHER = 112  # items whose bounds are computed together, a tile: their features stay in the second cache
 FEWER = 32  # likewise, where few items are left
 LEVELS = 2  # of bounds: a coarse one for every item, and a fine one for those that it leaves
 ROUNDING = 2.0**-23  # twice the largest relative error of one operation in single precision
@@ -128,11 +128,11 @@ def measure_features(screen: Screen, columns: Floats) -> None:
 
 
 @routine
-def copy_tile(screen: Screen, columns: Floats, candidates: Ints, width: int, covered: Floats, kind: int) -> None:
+def copy_tile(tile: Singles, columns: Floats, candidates: Ints, width: int, covered: Floats, kind: int) -> None:
     """Copy the features of candidates to a tile; their gains if these are not in proportion."""
     count = len(candidates)
     for feature in range(len(covered)):
-        column, row = columns[feature], screen.tile[feature * width : feature * width + count]
+        column, row = columns[feature], tile[feature * width : feature * width + count]
         if kind == MAXIMUM:
             already = covered[feature]
             for i in range(count):
