@@ -50,11 +50,12 @@ def typical_gain(screen: Screen, feature: int, covered: Floats, kind: int) -> fl
 
 @helper
 def typical_width(screen: Screen, inverse: Floats, covered: Floats, kind: int) -> float:
-    """About the width of a typical item: that of its features alone."""
+    """About the width of a typical item: that of its features alone. The roots of the diagonal are filled, too."""
     total = 0.0
     for i in range(len(covered)):
-        usual = typical_gain(screen, i, covered, kind)
-        total += usual * usual * max(inverse[i, i], 0.0)
+        screen.roots[i] = math.sqrt(max(inverse[i, i], 0.0))
+        usual = typical_gain(screen, i, covered, kind) * screen.roots[i]
+        total += usual * usual
     return math.sqrt(total)
 
 
@@ -120,7 +121,7 @@ def split_features(screen: Screen, inverse: Floats, covered: Floats, left: Float
     for i in range(d):
         around = typical_gain(screen, i, covered, kind) if kind == MAXIMUM else screen.around[i] * abs(left[i])
         usual[i] = scale * around
-        wide[i] = usual[i] * math.sqrt(max(inverse[i, i], 0.0))
+        wide[i] = usual[i] * screen.roots[i]
         spread[i], mean[i] = 0.0, 0.0
     order_features(order, wide, screen.classes, screen.ranks)
     head, total, level = d, 0.0, LEVELS - 1
@@ -194,8 +195,8 @@ def fill_head(
 
 @routine
 def fill_margins(
-    theta: Floats, inverse: Floats, peaks: Floats, head: Ints, spreads: Singles, extra: float, covered: Floats,
-    kind: int, width: float, margin: Singles,
+    theta: Floats, roots: Floats, peaks: Floats, head: Ints, spreads: Singles, extra: float, covered: Floats,
+    kind: int, scale: float, margin: Singles,
 ) -> float:  # fmt: skip
     """Fill the margins against rounding at a level, given the features of its head; return the largest error of a mean.
 
@@ -208,7 +209,7 @@ def fill_margins(
         doubt += error * abs(theta[i]) * abs(gain(peaks[i], covered[i], kind))
         apart += float(spreads[i]) * peaks[i] * peaks[i]
     for i in head:  # the largest sum of the widths of single features
-        size += abs(gain(peaks[i], covered[i], kind)) * math.sqrt(max(inverse[i, i], 0.0)) / width
+        size += abs(gain(peaks[i], covered[i], kind)) * roots[i] * scale
     margin[0] = deep * size * size + TINY if size < LARGE else np.inf
     margin[1] = 1.0 + error
     margin[2] = ROUNDING * math.sqrt(apart)
@@ -219,8 +220,8 @@ def fill_margins(
 def level_margins(belief: Any, screen: Screen, covered: Floats, kind: int, width: float, level: int) -> float:
     """Fill the margins of a level, and return the largest error of a mean."""
     return fill_margins(
-        belief.theta, belief.inverse, screen.peak, screen.order[: screen.heads[level]], screen.spreads[level],
-        screen.extra[level], covered, kind, width, screen.margin,
+        belief.theta, screen.roots, screen.peak, screen.order[: screen.heads[level]], screen.spreads[level],
+        screen.extra[level], covered, kind, 1.0 / width, screen.margin,
     )  # fmt: skip
 
 
