@@ -29,7 +29,9 @@ def request_of(first: int, count: int, key: int) -> Request:
 def by_rule(values: list[float], request: Request) -> list[int]:
     """All candidates, as a full sort orders them."""
     slots = request.candidates.tolist()
-    pairs = [(value, branch(request.key, int(request.labels[slot])), slot) for value, slot in zip(values, slots, strict=True)]
+    pairs = [
+        (value, branch(request.key, int(request.labels[slot])), slot) for value, slot in zip(values, slots, strict=True)
+    ]
     return [slot for _, _, slot in sorted(pairs, reverse=True)]
 
 

@@ -11,8 +11,7 @@ from toplist.core.slate import NONE, Floats, Request, Slate, empty_page
 from toplist.parts.arrange import Diverse
 from toplist.parts.feedback import ThroughFirstClick
 from toplist.parts.index import Ellipsoid, LogisticBound
-from toplist.parts.index.layout import FEW_FEATURES, FEW_ITEMS
-from toplist.parts.index.layout import fill_weights
+from toplist.parts.index.layout import FEW_FEATURES, FEW_ITEMS, fill_weights
 from toplist.parts.index.screen import (
     SLACK,
     exact_width,
