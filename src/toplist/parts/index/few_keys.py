@@ -57,7 +57,7 @@ def select_by_keys(values: Floats, request: Request, keys: Ints, chosen: Ints, s
         if position < wanted:
             place = key & (PLACES - 1)
             chosen[position], scores[position] = first + place, values[place]
-        position += 1
+        position += 1  # noqa: SIM113 - compiled, `enumerate` is slower
     unclear = is_unclear(a, b, values) | is_unclear(b, c, values)
     for i in range(count):
         unclear |= (keys[i] != d) & is_unclear(keys[i], d, values)
