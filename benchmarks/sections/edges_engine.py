@@ -122,7 +122,7 @@ def short_runs(effort: Effort) -> list[dict[str, Any]]:
             found.append(edge_row(what, size, "the same by hand", several, hand, 1 / 1.5))
             long = [runs * runs * timed(loop, runs * runs, 1, turn)[0] for turn in range(len(several))]
             found.append(edge_row(f"one long run of {policy}", size, "the same by hand", one, long))
-        found.append(edge_row(what, size, "one long run", several, one))
+        found.append(edge_row(what, size, "one long run", several, one, 1 / 1.5))
     many, single = in_turn(effort, play("cascade-kl-ucb", 1, runs), play("cascade-kl-ucb", 1, 1))
     each = [total / runs for total in many]
     found.append(edge_row("a run of one step", "L=16 K=4", "30 us", each, [30e-6] * len(each), 1.0))

@@ -11,9 +11,19 @@ from toplist.core.slate import NONE, Floats, Request, Slate, empty_page
 from toplist.parts.arrange import Diverse
 from toplist.parts.feedback import ThroughFirstClick
 from toplist.parts.index import Ellipsoid, LogisticBound
-from toplist.parts.index.layout import FEW_FEATURES, FEW_ITEMS
-from toplist.parts.index.screen import exact_width, order_features
-from toplist.parts.index.screen_tiles import TOGETHER
+from toplist.parts.index.layout import FEW_FEATURES, FEW_ITEMS, fill_weights
+from toplist.parts.index.screen import (
+    SLACK,
+    exact_width,
+    fill_coarse_bounds,
+    fill_fine_bounds,
+    fill_head,
+    level_margins,
+    order_features,
+    split_features,
+    typical_width,
+)
+from toplist.parts.index.screen_tiles import FEWER, TOGETHER
 from toplist.parts.memory import DiscountedRidge, Logistic, Ridge
 from toplist.policies import Policy
 
@@ -104,6 +114,68 @@ def test_values_are_exact_or_bounds_below_the_largest(kind: str, shape: str) -> 
         assert np.all(values >= exact - 1e-12)
         assert np.all(values[~known] < values[known].max())
         assert values.max() == pytest.approx(exact.max(), rel=1e-9)
+
+
+def bounds_of_levels(
+    belief: Any, layout: Any, rows: Floats, placed: list[int], kind: str, alpha: float
+) -> tuple[Floats, Floats]:
+    """The coarse bound of every item, and the fine one, though it is meant for a few."""
+    screen, number, items = layout.screen, COVERAGE_KINDS[kind], np.arange(len(rows))
+    covered = np.sum([gains(rows[placed[: place + 1]], kind)[-1] for place in range(len(placed))], axis=0)
+    fill_weights(belief, layout, covered, number)
+    width = typical_width(screen, belief.inverse, covered, number)
+    split_features(screen, belief.inverse, covered, layout.left, number, 1.0 / width)
+    screen.weights[: len(covered)] = layout.weights
+    first, scale, found, values = 0, alpha * width * (1.0 + SLACK), [], np.zeros(len(rows))
+    for level, fill in enumerate((fill_coarse_bounds, fill_fine_bounds)):
+        head = int(screen.heads[level])
+        fill_head(belief.inverse, screen.order, layout.left, 1.0 / width, first, head, screen.shares, screen.matrix)
+        doubt = level_margins(belief, screen, covered, number, width, level)
+        fill(screen, layout.columns, items, 0, doubt, scale, covered, number, values)
+        found.append(values.copy())
+        first = head
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize("kind", COVERAGE_KINDS)
+@pytest.mark.parametrize("shape", ["even", "skewed", "equal"])
+@pytest.mark.parametrize("count", [1, 4])
+def test_fine_bounds_hold_and_are_closer_than_coarse_ones(kind: str, shape: str, count: int) -> None:
+    """Each level alone, for every item: not below the value by brute force, and the fine one with half of the excess.
+
+    The items fill three tiles of fine bounds, the last one in part.
+    """
+    rows = features(shape, 2 * FEWER + 3, 60)
+    policy, belief, cache = learned(Policy(ThroughFirstClick(), Ridge(), Ellipsoid(0.8), Diverse(kind)), rows, 4)
+    placed = [5, 17, 30, 2][:count]
+    gauge(policy, belief, cache, rows, placed, kind)
+    layout = cache.scoring.layout
+    coarse, fine = bounds_of_levels(belief, layout, rows, placed, kind, 0.8)
+    exact = exact_values(rows, placed, belief.theta, belief.inverse, 0.8, kind)
+    smaller, larger = layout.screen.heads
+    assert 0 < smaller <= larger <= 60
+    assert np.all(coarse >= exact)
+    assert np.all(fine >= exact)
+    closer = 0.5 if smaller < larger else 1.0 + 1e-6
+    assert (fine - exact).mean() <= closer * (coarse - exact).mean()
+
+
+def test_fine_bounds_hold_where_all_features_differ_together() -> None:
+    """Items on both sides of their mean by the same number of deviations, and no negative term: no slack is left.
+
+    The fine bound exceeds a value by less than 1 of 10,000, so that a smaller one would be below it.
+    """
+    steps = 0.4 * 0.9 ** np.arange(60)
+    rows = 0.5 + np.where(np.arange(40) % 2, 1.0, -1.0)[:, None] * steps
+    policy, belief, cache = learned(Policy(ThroughFirstClick(), Ridge(), Ellipsoid(0.8), Diverse()), rows, 2)
+    gauge(policy, belief, cache, rows, [0], "probabilistic")
+    belief.theta[:], belief.inverse[:] = 0.0, 1e-3 * np.eye(60) + 1e-2
+    layout = cache.scoring.layout
+    _, fine = bounds_of_levels(belief, layout, rows, [0], "probabilistic", 0.8)
+    exact = exact_values(rows, [0], belief.theta, belief.inverse, 0.8, "probabilistic")
+    assert 0 < layout.screen.heads[1] < 60
+    assert np.all(fine >= exact)
+    assert (fine / exact).min() < 1.0001
 
 
 def test_bounds_spare_most_exact_values() -> None:

@@ -143,7 +143,7 @@ def has_same_features(layout: Layout, item: int, other: int) -> bool:
     return True
 
 
-@routine
+@helper
 def best_of_groups(
     alike: AlikeFeatures, weights: Floats, most: int, request: Request, chosen: Ints, scores: Floats
 ) -> None:

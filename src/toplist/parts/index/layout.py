@@ -104,11 +104,16 @@ def empty_layout(problem: Problem) -> Layout:
     )
 
 
-@routine
+@helper
 def lay_out_features(layout: Layout, request: Request) -> None:
-    """Update the layout for the request's features."""
-    if request.edition >= 0 and layout.edition[0] == request.edition:
-        return
+    """Update the layout for the request's features, if it is of others; to call a function takes longer than to ask."""
+    if request.edition < 0 or layout.edition[0] != request.edition:
+        lay_out_anew(layout, request)
+
+
+@routine
+def lay_out_anew(layout: Layout, request: Request) -> None:
+    """Lay out the request's features."""
     items, d = request.features.shape
     longest = 0
     for item in range(items):

@@ -48,13 +48,14 @@ def typical_gain(screen: Screen, feature: int, covered: Floats, kind: int) -> fl
     return abs(gain(screen.peak[feature] if kind == MAXIMUM else screen.typical[feature], covered[feature], kind))
 
 
-@routine
+@helper
 def typical_width(screen: Screen, inverse: Floats, covered: Floats, kind: int) -> float:
-    """About the width of a typical item: that of its features alone."""
+    """About the width of a typical item: that of its features alone. The roots of the diagonal are filled, too."""
     total = 0.0
     for i in range(len(covered)):
-        usual = typical_gain(screen, i, covered, kind)
-        total += usual * usual * max(inverse[i, i], 0.0)
+        screen.roots[i] = math.sqrt(max(inverse[i, i], 0.0))
+        usual = typical_gain(screen, i, covered, kind) * screen.roots[i]
+        total += usual * usual
     return math.sqrt(total)
 
 
@@ -108,7 +109,7 @@ def width_class(wide: float, classes: int) -> int:
     return int(min(max(1 - math.frexp(square)[1], 0), classes - 1)) if square > 0.0 else classes - 1
 
 
-@routine
+@helper
 def split_features(screen: Screen, inverse: Floats, covered: Floats, left: Floats, kind: int, scale: float) -> None:
     """Put the widest features first, and fill the sizes of the heads and the factors of features in the bounds.
 
@@ -120,7 +121,7 @@ def split_features(screen: Screen, inverse: Floats, covered: Floats, left: Float
     for i in range(d):
         around = typical_gain(screen, i, covered, kind) if kind == MAXIMUM else screen.around[i] * abs(left[i])
         usual[i] = scale * around
-        wide[i] = usual[i] * math.sqrt(max(inverse[i, i], 0.0))
+        wide[i] = usual[i] * screen.roots[i]
         spread[i], mean[i] = 0.0, 0.0
     order_features(order, wide, screen.classes, screen.ranks)
     head, total, level = d, 0.0, LEVELS - 1
@@ -136,7 +137,7 @@ def split_features(screen: Screen, inverse: Floats, covered: Floats, left: Float
             head -= len(group)
 
 
-@routine
+@helper
 def add_to_rest(screen: Screen, inverse: Floats, group: Ints, left: Floats, kind: int) -> None:
     """Add up to four features to the rest: their part of its factors, and of its mean's product with the matrix."""
     spread, mean, usual, centre = screen.spread, screen.mean, screen.usual, screen.centre
@@ -158,7 +159,7 @@ def add_to_rest(screen: Screen, inverse: Floats, group: Ints, left: Floats, kind
             mean[i] += w[i] * a
 
 
-@routine
+@helper
 def keep_level(screen: Screen, left: Floats, scale: float, level: int, head: int) -> None:
     """Keep the size of a level's head, and the factors of all features at that level."""
     order, spreads, means, d = screen.order, screen.spreads[level], screen.means[level], len(left)
@@ -177,37 +178,51 @@ def keep_level(screen: Screen, left: Floats, scale: float, level: int, head: int
 
 
 @routine
-def fill_head(inverse: Floats, screen: Screen, left: Floats, scale: float, first: int, head: int) -> None:
+def fill_head(
+    inverse: Floats, order: Ints, left: Floats, scale: float, first: int, head: int, shares: Singles, matrix: Singles
+) -> None:
     """Fill the head's matrix from row `first` on, and zeros after it."""
-    order, shares = screen.order, screen.shares
     for a in range(first, head):
         shares[a] = ROOT_2 * scale * left[order[a]]
-        line, row = inverse[order[a]], screen.matrix[a]
+        line, row = inverse[order[a]], matrix[a]
         for b in range(a):
             row[b] = line[order[b]]
         row[a] = 0.5 * line[order[a]]
     for a in range(head, head + 3):  # up to a multiple of four
         for b in range(a + 1):
-            screen.matrix[a, b] = 0.0
+            matrix[a, b] = 0.0
 
 
 @routine
-def fill_margins(belief: Any, screen: Screen, covered: Floats, kind: int, width: float, level: int) -> float:
-    """Fill the margins against rounding at a level, and return the largest error of a mean."""
-    d, head = len(covered), screen.heads[level]
-    error, deep = ROUNDING * (d + 4), ROUNDING * (head // 4 + 18)  # of a sum over features, and of a square
-    doubt, size, apart = 0.0, math.sqrt(max(screen.extra[level], 0.0)), 0.0
+def fill_margins(
+    theta: Floats, roots: Floats, peaks: Floats, head: Ints, spreads: Singles, extra: float, covered: Floats,
+    kind: int, scale: float, margin: Singles,
+) -> float:  # fmt: skip
+    """Fill the margins against rounding at a level, given the features of its head; return the largest error of a mean.
+
+    `spreads` and `extra` are those of the level.
+    """
+    d = len(covered)
+    error, deep = ROUNDING * (d + 4), ROUNDING * (len(head) // 4 + 18)  # of a sum over features, and of a square
+    doubt, size, apart = 0.0, math.sqrt(max(extra, 0.0)), 0.0
     for i in range(d):
-        peak = abs(gain(screen.peak[i], covered[i], kind))
-        doubt += error * abs(belief.theta[i]) * peak
-        apart += float(screen.spreads[level, i]) * screen.peak[i] * screen.peak[i]
-    for a in range(head):  # the largest sum of the widths of single features
-        i = screen.order[a]
-        size += abs(gain(screen.peak[i], covered[i], kind)) * math.sqrt(max(belief.inverse[i, i], 0.0)) / width
-    screen.margin[0] = deep * size * size + TINY if size < LARGE else np.inf
-    screen.margin[1] = 1.0 + error
-    screen.margin[2] = ROUNDING * math.sqrt(apart)
+        doubt += error * abs(theta[i]) * abs(gain(peaks[i], covered[i], kind))
+        apart += float(spreads[i]) * peaks[i] * peaks[i]
+    for i in head:  # the largest sum of the widths of single features
+        size += abs(gain(peaks[i], covered[i], kind)) * roots[i] * scale
+    margin[0] = deep * size * size + TINY if size < LARGE else np.inf
+    margin[1] = 1.0 + error
+    margin[2] = ROUNDING * math.sqrt(apart)
     return doubt
+
+
+@helper
+def level_margins(belief: Any, screen: Screen, covered: Floats, kind: int, width: float, level: int) -> float:
+    """Fill the margins of a level, and return the largest error of a mean."""
+    return fill_margins(
+        belief.theta, screen.roots, screen.peak, screen.order[: screen.heads[level]], screen.spreads[level],
+        screen.extra[level], covered, kind, 1.0 / width, screen.margin,
+    )  # fmt: skip
 
 
 @helper
@@ -228,15 +243,17 @@ def fill_bounds(
         sums[i + width] = math.sqrt(times * sums[i + width])
     for i in range(width):
         squares[i] += sums[i + width] + apart
-    keep_bounds(screen, candidates, link, doubt, scale, values)
+    keep_bounds(sums, squares, candidates, link, doubt, scale, screen.known, values)
 
 
 @routine
-def keep_bounds(screen: Screen, candidates: Ints, link: int, doubt: float, scale: float, values: Floats) -> None:
+def keep_bounds(
+    sums: Singles, widths: Singles, candidates: Ints, link: int, doubt: float, scale: float, known: Ints, values: Floats
+) -> None:
     """Set the values of some candidates to their bounds, unless they are not to be chosen."""
-    sums, widths, count, first = screen.sums, screen.squares, len(candidates), candidates[0]
+    count, first = len(candidates), candidates[0]
     if link != LOGISTIC and is_contiguous(candidates):
-        here, known = values[first : first + count], screen.known[first : first + count]
+        here, known = values[first : first + count], known[first : first + count]
         for i in range(count):
             bound = float(sums[i]) + doubt + scale * float(widths[i])
             bound = bound if bound < np.inf else np.inf  # single precision may overflow
@@ -246,13 +263,13 @@ def keep_bounds(screen: Screen, candidates: Ints, link: int, doubt: float, scale
         return
     for i in range(count):
         item = candidates[i]
-        screen.known[item] = 0
+        known[item] = 0
         if values[item] > -np.inf:
             bound = apply_link(float(sums[i]) + doubt, link) + scale * float(widths[i])
             values[item] = bound if bound < np.inf else np.inf
 
 
-@routine
+@helper
 def fill_coarse_bounds(
     screen: Screen, columns: Floats, candidates: Ints, link: int, doubt: float, scale: float, covered: Floats,
     kind: int, values: Floats,
@@ -265,7 +282,7 @@ def fill_coarse_bounds(
         if kind != MAXIMUM and some[0] % TOGETHER == 0 and is_contiguous(some):
             tile = screen.tiles[number * len(tile) : (number + 1) * len(tile)]
         else:
-            copy_tile(screen, columns, some, TOGETHER, covered, kind)
+            copy_tile(screen.tile, columns, some, TOGETHER, covered, kind)
         copy_head(screen, tile, TOGETHER, head)
         for i in range(TOGETHER):
             squares[i] = 0.0
@@ -275,7 +292,7 @@ def fill_coarse_bounds(
         fill_bounds(screen, tile, TOGETHER, some, link, doubt, scale, 0, kind, values)
 
 
-@routine
+@helper
 def fill_fine_bounds(
     screen: Screen, columns: Floats, candidates: Ints, link: int, doubt: float, scale: float, covered: Floats,
     kind: int, values: Floats,
@@ -284,7 +301,7 @@ def fill_fine_bounds(
     squares, first, head = screen.squares, screen.heads[0], screen.heads[1]
     for begin in range(0, len(candidates), FEWER):
         some = candidates[begin : begin + FEWER]
-        copy_tile(screen, columns, some, FEWER, covered, kind)
+        copy_tile(screen.tile, columns, some, FEWER, covered, kind)
         copy_head(screen, screen.tile, FEWER, head)
         for i in range(len(some)):
             squares[i] = screen.coarse[some[i]]
@@ -309,8 +326,8 @@ def score_contenders(
     split_features(screen, inverse, covered, left, kind, 1.0 / width)
     for i in range(len(weights)):
         screen.weights[i] = weights[i]
-    fill_head(inverse, screen, left, 1.0 / width, 0, screen.heads[0])
-    doubt, scale = fill_margins(belief, screen, covered, kind, width, 0), bonus * width * (1.0 + SLACK)
+    fill_head(inverse, screen.order, left, 1.0 / width, 0, screen.heads[0], screen.shares, screen.matrix)
+    doubt, scale = level_margins(belief, screen, covered, kind, width, 0), bonus * width * (1.0 + SLACK)
     fill_coarse_bounds(screen, columns, candidates, link, doubt, scale, covered, kind, values)
     best = largest(values, candidates, request.labels, request.key)
     if values[best] == -np.inf:
@@ -318,8 +335,9 @@ def score_contenders(
     most = score_exactly(belief, screen, request, best, link, bonus, covered, kind, values)
     found = list_contenders(screen, candidates, values, most)
     if found > FEW:
-        fill_head(inverse, screen, left, 1.0 / width, screen.heads[0], screen.heads[1])
-        doubt = fill_margins(belief, screen, covered, kind, width, 1)
+        first, head = screen.heads[0], screen.heads[1]
+        fill_head(inverse, screen.order, left, 1.0 / width, first, head, screen.shares, screen.matrix)
+        doubt = level_margins(belief, screen, covered, kind, width, 1)
         some = screen.contenders[:found]
         fill_fine_bounds(screen, columns, some, link, doubt, scale, covered, kind, values)
     while found > 0:  # the largest bound first, so that few are left
@@ -359,14 +377,25 @@ def reaches(values: Floats, least: float) -> bool:
     return reaching > 0
 
 
-@routine
+@helper
 def score_exactly(
     belief: Any, screen: Screen, request: Request, item: int, link: int, bonus: float, covered: Floats, kind: int,
     values: Floats,
 ) -> float:  # fmt: skip
     """Fill the value of one item, and return it."""
-    for feature in range(len(covered)):
-        screen.row[feature] = gain(request.features[item, feature], covered[feature], kind)
-    width = exact_width(belief.inverse, screen.row, screen.product)
-    values[item], screen.known[item] = apply_link(dot(belief.theta, screen.row), link) + bonus * width, 1
+    values[item], screen.known[item] = exact_value(
+        belief.theta, belief.inverse, request.features[item], link, bonus, covered, kind, screen.row, screen.product
+    ), 1  # fmt: skip
     return float(values[item])
+
+
+@routine
+def exact_value(
+    theta: Floats, inverse: Floats, features: Floats, link: int, bonus: float, covered: Floats, kind: int, row: Floats,
+    product: Floats,
+) -> float:  # fmt: skip
+    """The value of an item's gain; given single arrays, since a call with all of the scratch space takes longer."""
+    for feature in range(len(covered)):
+        row[feature] = gain(features[feature], covered[feature], kind)
+    width = exact_width(inverse, row, product)
+    return float(apply_link(dot(theta, row), link) + bonus * width)

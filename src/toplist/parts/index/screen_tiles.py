@@ -15,8 +15,8 @@ from toplist.core.slate import Floats, Ints
 
 Singles = NDArray[np.float32]
 
-TOGETHER = 128  # items whose bounds are computed together, a tile: their features stay in the second cache
-FEWER = 32  # likewise, where few items are left
+TOGETHER = 112  # items whose bounds are computed together, a tile: their features stay in the second cache
+FEWER = 16  # likewise, where few items are left
 LEVELS = 2  # of bounds: a coarse one for every item, and a fine one for those that it leaves
 ROUNDING = 2.0**-23  # twice the largest relative error of one operation in single precision
 CLASSES = 64  # of widths; features narrower than 2^-31 of a typical width are not told apart
@@ -30,6 +30,7 @@ class Screen(NamedTuple):
     centre: Singles  # ... the mean, ...
     nothing: Singles  # zeros, the mean of gains that are not in proportion
     around: Floats  # ... and the root of the mean square of the distance from it
+    roots: Floats  # per feature, the root of the matrix's diagonal
     order: Ints  # features, those with the widest gains first: the head, then the rest
     usual: Floats  # per feature, a typical distance of gains from their mean, relative to a typical width ...
     wide: Floats  # ... and its width
@@ -73,6 +74,7 @@ def empty_screen(problem: Problem) -> Screen:
         centre=np.zeros(d + 3, dtype=np.float32),
         nothing=np.zeros(d + 3, dtype=np.float32),
         around=np.zeros(d),
+        roots=np.zeros(d),
         order=np.arange(d),
         usual=np.zeros(d),
         wide=np.zeros(d),
@@ -128,11 +130,11 @@ def measure_features(screen: Screen, columns: Floats) -> None:
 
 
 @routine
-def copy_tile(screen: Screen, columns: Floats, candidates: Ints, width: int, covered: Floats, kind: int) -> None:
+def copy_tile(tile: Singles, columns: Floats, candidates: Ints, width: int, covered: Floats, kind: int) -> None:
     """Copy the features of candidates to a tile; their gains if these are not in proportion."""
     count = len(candidates)
     for feature in range(len(covered)):
-        column, row = columns[feature], screen.tile[feature * width : feature * width + count]
+        column, row = columns[feature], tile[feature * width : feature * width + count]
         if kind == MAXIMUM:
             already = covered[feature]
             for i in range(count):

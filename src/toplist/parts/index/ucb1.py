@@ -11,10 +11,11 @@ from toplist.core.beliefs import MANY
 from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.few_keys import key_scratch, select_early
 from toplist.parts.index.few_on_gpu import FEW_ON_GPU, FewOnGPU
 from toplist.parts.index.gaps import leave_out
 from toplist.parts.index.last_list import ByLastList
-from toplist.parts.index.select import gather, is_contiguous, select
+from toplist.parts.index.select import gather, is_contiguous
 from toplist.parts.index.shortlist import NoShortlist, Shortlist, empty_shortlist
 from toplist.parts.memory.counts import Counts
 
@@ -40,11 +41,12 @@ class FormulaScratch(NamedTuple):
 
     scores: ScoreScratch
     shortlist: Shortlist | NoShortlist
+    keys: Ints  # of few items
 
 
 def formula_scratch(problem: Problem) -> FormulaScratch:
     """Nothing is computed yet."""
-    return FormulaScratch(score_scratch(problem), empty_shortlist(problem))
+    return FormulaScratch(score_scratch(problem), empty_shortlist(problem), key_scratch(problem))
 
 
 @helper
@@ -89,10 +91,9 @@ def best_by_formula(
     if cache.shortlist.suits(request.candidates, len(chosen)):
         cache.shortlist.take_best(scoring, belief, request, budget, chosen, scores)
         return
-    candidates = request.candidates
-    mean_plus_radius(belief, budget, candidates, cache.scores)
+    mean_plus_radius(belief, budget, request.candidates, cache.scores)
     leave_out(request, cache.scores.score, -np.inf)
-    select(cache.scores.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
+    select_early(cache.scores.score, request, belief.clock[0], cache.keys, chosen, scores)
 
 
 @helper

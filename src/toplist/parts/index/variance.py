@@ -10,8 +10,9 @@ import numpy as np
 from toplist.core.compiling import helper, in_bulk
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.few_keys import select_early
 from toplist.parts.index.gaps import leave_out
-from toplist.parts.index.select import gather, is_contiguous, select
+from toplist.parts.index.select import gather, is_contiguous
 from toplist.parts.index.ucb1 import FormulaScratch, formula_scratch
 from toplist.parts.memory.counts import Counts
 
@@ -116,7 +117,7 @@ class VarianceBound(NamedTuple):
             return
         score_by_variance(belief, budget, candidates, cache)
         leave_out(request, cache.scores.score, -np.inf)
-        select(cache.scores.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
+        select_early(cache.scores.score, request, belief.clock[0], cache.keys, chosen, scores)
 
 
 @helper

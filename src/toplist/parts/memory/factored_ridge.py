@@ -11,7 +11,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from toplist.core.compiling import routine
+from toplist.core.compiling import helper
 from toplist.core.problem import Problem
 from toplist.core.slate import Floats, Request, Slate
 from toplist.parts.memory.ridge import (
@@ -102,7 +102,7 @@ def with_factor(belief: Linear, upper: Floats) -> Linear:
     return belief
 
 
-@routine
+@helper
 def conclude_factored(belief: Linear) -> None:
     """Factor M, and solve M theta = B / sigma^2."""
     theta, scale = belief.theta, 1.0 / (belief.sigma[0] * belief.sigma[0])
