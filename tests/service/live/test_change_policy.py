@@ -290,7 +290,7 @@ def test_items_are_checked_again_only_where_they_have_changed(
     comes: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checked: list[int] = []
-    new_ranker, train = change_policy.new_ranker, PolicyChange.train
+    new_ranker, train = replay.new_ranker, PolicyChange.train
 
     def check_them(settings: LearnerSettings, segment: str | None, items: Any) -> Any:
         checked.append(len(items))

@@ -39,8 +39,9 @@ _INSERT_INTO = {
     for kind, table in TABLES.items()
 }
 # Rows of these kinds come by the hundred, in any order among the others.
-_BULK = {
-    **{kind: BulkStatement(_INSERT_INTO[kind], TABLES[kind].values) for kind in (EventRow, ImpressionRow)},
+_BULK: dict[type, BulkStatement] = {
+    EventRow: BulkStatement(_INSERT_INTO[EventRow], TABLES[EventRow].values),
+    ImpressionRow: BulkStatement(_INSERT_INTO[ImpressionRow], TABLES[ImpressionRow].values),
     ImpressionChange: BulkStatement(
         """UPDATE impressions SET state = new.column5, due = new.column6, report = new.column7,
             row_digest = new.column8 FROM (VALUES """,
@@ -157,7 +158,7 @@ class SQLiteStore:
 
     def write(self, rows: Sequence[Row]) -> None:
         """Begin a transaction and write rows in their order."""
-        bulk: dict[type, list[Row]] = {kind: [] for kind in _BULK}
+        bulk: dict[type, list[Any]] = {kind: [] for kind in _BULK}
         others: list[Row] = []
         for row in rows:
             bulk.get(type(row), others).append(row)
