@@ -238,6 +238,8 @@ def test_servers_are_seen_and_gone(address: str) -> None:
         with pytest.raises(NotOwner):
             PostgresStore(second, 3).read_blocking(lambda reader: reader.last_seq())
         store.close()
+        assert store.released is not None
+        store.released.result(PATIENCE)
         assert be_seen(first, "127.0.0.1:1", False).parts[3].is_free
 
 
