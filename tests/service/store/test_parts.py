@@ -15,11 +15,11 @@ from toplist.service.errors import NotOwner, StoreUnavailable
 from toplist.service.log.events import RankingEvent, encode
 from toplist.service.store.postgres import PostgresReader, PostgresStore
 from toplist.service.store.postgres.database import Database, Taken
-from toplist.service.store.postgres.members import be_gone, be_seen, check_undivided, divide
+from toplist.service.store.postgres.members import be_gone, be_seen, check_undivided, divide, lags
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.session import Fenced, Refusal, Session
 from toplist.service.store.postgres.shared_writer import Share
-from toplist.service.store.protocol import EventRow, LearnerRow, RankingRow, Row
+from toplist.service.store.protocol import DROPPED, LEARNED, OPEN, EventRow, ImpressionRow, LearnerRow, RankingRow, Row
 from toplist.service.wire import RankingSpec
 
 PARTS = 4
@@ -241,6 +241,28 @@ def test_servers_are_seen_and_gone(address: str) -> None:
         assert store.released is not None
         store.released.result(PATIENCE)
         assert be_seen(first, "127.0.0.1:1", False).parts[3].is_free
+
+
+def test_the_lag_of_a_part_is_that_of_its_first_window_that_should_be_closed(address: str) -> None:
+    def impression(number: int, late: float, state: int = OPEN) -> ImpressionRow:
+        return ImpressionRow(bytes([number]), number, 1, 1, state, int(1000 * (now - late)), b"{}")
+
+    with closing(Database(address)) as shared:
+        divide(shared, PARTS)
+        now = be_seen(shared, "127.0.0.1:1", False).now / 1e9
+        for part, rows in {
+            1: [impression(1, 3600.0), impression(2, 7200.0), impression(3, 9999.0, LEARNED)],
+            2: [impression(4, -3600.0)],  # the window of this one is open
+            3: [impression(5, 3600.0, DROPPED)],
+        }.items():
+            with closing(PostgresStore(shared, part)) as store:
+                store.write(rows)
+                store.commit()
+        with shared.read_session() as session:
+            found = lags(session)
+        passed = be_seen(shared, "127.0.0.1:1", False).now / 1e9 - now
+        assert found[1] == pytest.approx(7200.0 + passed / 2, abs=passed / 2 + 0.002)
+        assert (found[0], found[2], found[3]) == (0.0, 0.0, 0.0)
 
 
 def test_an_open_transaction_of_a_stopped_owner_does_not_block_a_takeover(address: str) -> None:
