@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from queue import Empty, SimpleQueue
-from threading import Event, Lock, Thread
+from threading import BoundedSemaphore, Event, Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
@@ -16,6 +16,7 @@ from uuid import uuid4
 import psycopg
 
 from toplist.service.errors import StoreUnavailable
+from toplist.service.store.postgres.reader import PostgresReader
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.schema import migrate
 from toplist.service.store.postgres.session import Session, check_address
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 10.0  # after which another server may take over, unless it was renewed; each commit renews it
 READERS = 4  # connections for reads
+LONG_READERS = 4  # connections for reads that take long, each in a thread of its own
+MOST_CONNECTIONS = 4 + READERS + LONG_READERS  # of one process, besides one for a moment while it starts
+LONGEST_WAIT = 30.0  # seconds that a read waits for one of these connections
 START_SECONDS = 600.0  # a server that starts may wait for another one that brings the tables to the latest version
 LOCK_SHARE = 0.25  # of a lease: a takeover waits for a commit under way for so long, and is tried again
 LOOK_EVERY = 1.0  # seconds between two searches for calls of the database that take too long
@@ -74,6 +78,7 @@ class Database:
         self.writer = SharedWriter(Session(address, idle=lease))
         self.reading = ThreadPoolExecutor(READERS, "toplist-read")
         self._sessions: SimpleQueue[Session] = SimpleQueue()  # for reads, those that nobody uses now
+        self._long_readers = BoundedSemaphore(LONG_READERS)
         self._control = Session(address, lease)  # waits for no lock of another server
         self._taking = Session(address, lease, waiting=lease * LOCK_SHARE)  # a takeover may wait for a lock
         self._owned: dict[int, PostgresStore] = {}
@@ -176,6 +181,12 @@ class Database:
             yield session
         finally:
             self._sessions.put(session)
+
+    def long_reader(self, part: int) -> PostgresReader:
+        """A reader with a connection of its own, for another thread, where it waits while too many are open."""
+        if not self._long_readers.acquire(timeout=LONGEST_WAIT):
+            raise StoreUnavailable("Too many reads that take long are under way; try again later.")
+        return PostgresReader(self.address, part, self._long_readers.release)
 
     def close(self) -> None:
         """Close all connections."""

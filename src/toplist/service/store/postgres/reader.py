@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -36,16 +36,23 @@ class PostgresReader(TableReader):
         Address of the database, or a connection to it.
     part : int, default 0
         Part of the store that is read.
+    on_close : callable, optional
+        Called once when it is closed.
     """
 
-    def __init__(self, address: str | Session, part: int = 0) -> None:
+    def __init__(
+        self, address: str | Session, part: int = 0, on_close: Callable[[], None] = lambda: None
+    ) -> None:  # fmt: skip
         super().__init__(f"part = {int(part)}")
         self._part = part
         self._session = Session(address) if isinstance(address, str) else address
+        self._on_close = on_close
 
     def close(self) -> None:
         """Close the connection."""
         self._session.close()
+        on_close, self._on_close = self._on_close, lambda: None
+        on_close()
 
     def snapshot_reads(self) -> AbstractContextManager[None]:
         """Context in which all reads see the same moment."""
