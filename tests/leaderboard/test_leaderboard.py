@@ -104,29 +104,11 @@ def test_the_whole_catalogue_plays() -> None:
     assert found["cascade-ucb1, tuned"].policy(three).scoring.scale == 1.5
 
 
-def test_violated_assumptions_are_named() -> None:
-    suite = {problem.name: problem for problem in read_suite().problems}
-
-    def violated(name: str, problem: str) -> tuple[str, ...]:
-        return Contender(name, {"": make(name)}).violated(suite[problem])
-
-    assert violated("cascade-ucb1", "cascade-16") == ()
-    assert violated("cascade-ucb1", "dcm-16") == ("dcm clicks",)
-    assert violated("dcm-kl-ucb", "dcm-16") == ()
-    assert violated("dcm-kl-ucb", "dcm-jumping") == ("change",)
-    assert violated("grab", "pbm-32") == ()
-    assert violated("grab", "cascade-16") == ("cascade clicks",)
-    assert violated("top-rank", "ubm-16-spread") == ()
-    assert violated("cascade-ts", "contextual-20-dcm") == ("dcm clicks", "features")
-    assert violated("random", "cascade-jumping") == ()
-
-
 def test_features_that_change_are_not_for_a_policy_that_designs_experiments() -> None:
     suite = {problem.name: problem for problem in read_suite().problems}
     contender = Contender("recur-rank", {"": make("recur-rank")})
     able = {name for name, problem in suite.items() if contender.plays(problem)}
     assert able == {"contextual-50-fixed", "topics-12", "topics-12-dcm"}
-    assert contender.violated(suite["contextual-50-fixed"]) == ()
     assert Contender("c3-ucb", {"": make("c3-ucb")}).plays(suite["contextual-20"])
 
 

@@ -46,6 +46,11 @@ class SuiteProblem(NamedTuple):
         return int(self.made().world.checked().problem(None).items)
 
     @property
+    def positions(self) -> int:
+        """The length of its lists."""
+        return int(self.made().world.checked().problem(None).positions)
+
+    @property
     def has_new_features(self) -> bool:
         """Whether the features of the items are others for every visitor."""
         return bool(getattr(self.made().world, "fresh", False))
