@@ -6,6 +6,7 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +30,10 @@ from toplist.leaderboard import (
 )  # fmt: skip
 from toplist.leaderboard.board import EVERY, FEATURES
 from toplist.leaderboard.learned import KINDS, learned_problems
+from toplist.leaderboard.tuning import choices
 from toplist.policies import catalogue, make
 from toplist.support.catalogue import part_text
+from toplist.support.machine import code_commit, processor_name
 
 SMALL = json.dumps(
     {
@@ -52,6 +55,7 @@ SMALL = json.dumps(
     }
 )  # fmt: skip
 NAMES = ["cascade-ucb1", "cascade-kl-ucb", "c3-ucb"]
+DIGESTS = {2: "4c0fd7e22007dcd2"}  # of the problems of each version of the suite
 
 
 def played(folder: Path | None = None, own: Any = None, runs: int = 3) -> Leaderboard:
@@ -171,8 +175,13 @@ def test_the_command_writes_json_and_a_page(tmp_path: Path, capsys: Any) -> None
     assert "Every problem" in printed
     assert "ours" in printed
     found = json.loads(file.read_text())
-    assert found["settings"] == {"suite": 7, "problems": 3, "steps": 40, "runs": 2, "seed": 0}
+    assert found["settings"] == {
+        "suite": 7, "changes": [], "digest": read_suite(SMALL).digest, "problems": 3, "steps": 40, "runs": 2, "seed": 0,
+        "engine": "cpu", "tuned": None,
+    }  # fmt: skip
     assert found["version"] == toplist.__version__
+    assert found["commit"] == code_commit()
+    assert found["machine"]["processor"] == processor_name()
     assert found["machine"]["cores"] >= 1
     assert len(found["results"]["one"]["ours"]["regret"]) == 2
     standing = found["standings"][EVERY]["40"][0]
@@ -326,7 +335,7 @@ def test_tuning_writes_what_is_confirmed(tmp_path: Path) -> None:
     words = ["leaderboard", "--suite", str(suite), "--only", "cascade-ucb1", "cascade-ts", "--steps", "400", "--runs",
              "4", "--threads", "1", "--tune", str(file), "--quiet"]  # fmt: skip
     assert cli.main(words) == 0
-    tuned = read_tuned(file.read_text())
+    tuned = read_tuned(file.read_text(), read_suite(SMALL)).policies
     assert set(tuned) == {"a", "b"}
     assert set(tuned["a"]) == {"cascade-ucb1"}  # cascade-ts has nothing to tune
     assert make(tuned["a"]["cascade-ucb1"]).scoring.scale < 1.5
@@ -334,12 +343,52 @@ def test_tuning_writes_what_is_confirmed(tmp_path: Path) -> None:
         read_tuned("{}")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda suite: suite.update(version=8),
+        lambda suite: suite["tuning"][0].update(users="dcm"),
+        lambda suite: suite["problems"][0].update(users="dcm"),
+    ],
+)
+def test_parameters_tuned_for_another_suite_are_refused(change: Any, tmp_path: Path, capsys: Any) -> None:
+    """Of another version, or of the same version with other problems."""
+    settings = {"suite": 7, "digest": read_suite(SMALL).digest}
+    text = json.dumps({"format": "toplist.tuned", "format_version": 1, "settings": settings, "tuned": {}})
+    suite = json.loads(SMALL)
+    assert read_tuned(text, read_suite(json.dumps(suite))).settings == settings
+    change(suite)
+    with pytest.raises(toplist.InvalidInput, match="tune again"):
+        read_tuned(text, read_suite(json.dumps(suite)))
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    (tmp_path / "tuned.json").write_text(text)
+    words = ["leaderboard", "--suite", str(tmp_path / "suite.json"), "--tuned", str(tmp_path / "tuned.json")]
+    assert cli.main(words) == 2
+    assert "tune again" in capsys.readouterr().err
+
+
 def test_tuned_parameters_that_ship_are_of_the_suite_and_the_catalogue() -> None:
-    tuned = read_tuned()
-    assert set(tuned) <= {problem.kind for problem in read_suite().tuning}
-    for policies in tuned.values():
-        for name, text in policies.items():
+    """All kinds, and in each every policy that can play and has something to tune."""
+    suite = read_suite()
+    tuned, settings = read_tuned(suite=suite)
+    assert set(tuned) == {problem.kind for problem in suite.tuning}
+    able = [contender for contender in field_of({}, {}, []) if choices(catalogue()[contender.label])]
+    assert settings["policies"] == sorted(contender.label for contender in able)
+    for problem in suite.tuning:
+        assert set(tuned[problem.kind]) == {contender.label for contender in able if contender.plays(problem)}
+        for name, text in tuned[problem.kind].items():
             assert type(make(text)) is type(make(name))
+
+
+def test_problems_do_not_change_without_the_version() -> None:
+    """A new version has a row here: what was published under a version stays what it was."""
+    suite = read_suite()
+    assert DIGESTS[suite.version] == suite.digest
+    text = json.loads(files("toplist.leaderboard").joinpath("suite.json").read_text())
+    assert text["digest"] == suite.digest
+    text["problems"][3]["users"] = "dcm(termination=0.9)"
+    with pytest.raises(toplist.InvalidInput, match="raise the version"):
+        read_suite(json.dumps(text))
 
 
 def test_names_that_cannot_play_are_refused() -> None:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from toplist.core.problem import InvalidInput
-from toplist.leaderboard.board import FORMAT
+from toplist.leaderboard.board import FORMAT, kilobytes, largest_size, suite_name
 from toplist.leaderboard.contenders import YARDSTICK
 from toplist.leaderboard.ranks import standings
 from toplist.support.files import write_text
@@ -64,7 +64,7 @@ def lines(found: dict[str, Any]) -> Iterator[str]:
     """The result in Markdown."""
     settings, machine = found["settings"], found["machine"]
     yield (
-        f"Suite version {settings['suite']}, {settings['problems']} problems, {settings['steps']:,} lists, "
+        f"Suite version {suite_name(settings)}; {settings['problems']} problems, {settings['steps']:,} lists, "
         f"{settings['runs']} runs, seed {settings['seed']}, toplist {found['version']}, {machine['cores']} cores "
         f"({machine['processor']})."
     )
@@ -93,15 +93,24 @@ def division_table(found: dict[str, Any], division: str) -> Iterator[str]:
     earlier = [
         {row["label"]: row["score"] for row in found["standings"][division][str(steps)]} for steps in horizons[:-1]
     ]
-    heads = ["rank", "95% of all", "policy", *(f"regret at {steps:,}" for steps in horizons), "us/list", "violated on"]
+    regrets = [f"regret at {steps:,}" for steps in horizons]
+    heads = ["rank", "95% of all", "policy", *regrets, "us/list", "KB", "violated on"]
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
     for row in last(found, division)[:FIRST]:
         label = row["label"]
-        cost = np.mean([found["results"][name][label]["microseconds"] for name in problems])
+        costs = [found["results"][name][label] for name in problems]
+        cost, size = np.mean([each["microseconds"] for each in costs]), largest_size(each["size"] for each in costs)
         regrets = [f"{scores[label]:.4f}" for scores in earlier]
         regrets.append(f"{row['score']:.4f} ± {(row['high'] - row['low']) / 2:.4f}")
-        cells = [str(row["rank"]), f"{row['best']}-{row['worst']}", f"`{label}`", *regrets, f"{cost:.2f}"]
+        cells = [
+            str(row["rank"]),
+            f"{row['best']}-{row['worst']}",
+            f"`{label}`",
+            *regrets,
+            f"{cost:.2f}",
+            kilobytes(size),
+        ]
         yield f"| {' | '.join([*cells, f'{violated[label]} of {len(problems)}'])} |"
 
 
