@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.leaderboard.test_leaderboard import NAMES, SMALL, played
+from small_board import NAMES, SMALL, played
 
 from toplist.leaderboard import Leaderboard, field_of, play, play_suite, read_suite, read_tuned, settings_of, summary
 from toplist.leaderboard.board import EVERY
