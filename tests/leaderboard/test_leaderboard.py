@@ -187,6 +187,15 @@ def test_the_result_goes_into_a_document(tmp_path: Path, capsys: Any) -> None:
     picture = (tmp_path / summary.PICTURE).read_text()
     assert picture.count("<circle") == len(board.overall(EVERY))
     assert "cascade-kl-ucb" in picture
+    (tmp_path / summary.PICTURE).unlink()
+    begin, end = summary.marks("second")
+    document.write_text(f"{text}\n{begin}\nold\n{end}\n")
+    assert summary.main([str(file), str(document), "--part", "second"]) == 0
+    both = document.read_text()
+    assert both.startswith(text)
+    assert "old" not in both
+    assert both.count("| `three` |") == 2
+    assert not (tmp_path / summary.PICTURE).exists()  # of the whole board
     document.write_text("No marks.\n")
     assert summary.main([str(file), str(document)]) == 2
     assert "no place for the result" in capsys.readouterr().err
