@@ -133,7 +133,8 @@ def read_suite(text: str | None = None) -> Suite:
     given = files("toplist.leaderboard").joinpath("suite.json").read_text() if text is None else text
     try:
         found = json.loads(given)
-        suite = Suite(int(found["version"]), *(tuple(map(_problem, found[part])) for part in ("problems", "tuning")))
+        problems, tuning = (tuple(map(_problem, found[part])) for part in ("problems", "tuning"))
+        suite = Suite(int(found["version"]), problems, tuning)
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"A suite has a version, problems and tuning problems, but there is {error!r}.") from None
     names = [problem.name for problem in (*suite.problems, *suite.tuning)]
