@@ -12,6 +12,7 @@ from toplist.core.slate import Floats
 from toplist.worlds import TopicCoverage
 
 SIGMA = 0.1
+HYBRID_TOPICS = 9  # the other features are relevance
 Loop = Callable[[TopicCoverage, int, np.random.Generator, float, bool], float]
 BLOCK = 256  # steps whose random numbers are drawn at once: a call costs more than its numbers
 
@@ -52,7 +53,16 @@ class Learner:
 
 def lsb(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float, every: bool) -> float:
     """Regret of CascadeLSB, or of LSBGreedy if `every` position counts as examined."""
-    learner = Learner(world, steps, generator, ideal)
+    return diverse(Learner(world, steps, generator, ideal), steps, np.asarray(world.topics).shape[1], every)
+
+
+def hybrid(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float, every: bool) -> float:
+    """Regret of CascadeHybrid whose last features are taken for no topics."""
+    return diverse(Learner(world, steps, generator, ideal), steps, HYBRID_TOPICS, every)
+
+
+def diverse(learner: Learner, steps: int, covered: int, every: bool) -> float:
+    """Regret of lists whose items are chosen for their gains in the first features, and for the others as they are."""
     topics, positions = learner.topics, learner.positions
     rows = np.empty((positions, topics.shape[1]))
     products = np.empty_like(topics)
@@ -68,9 +78,20 @@ def lsb(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal:
             item = int(scores.argmax())
             chosen.append(item)
             rows[position] = topics[item] * uncovered
-            uncovered = uncovered - rows[position]
-        learner.serve(rows, rows @ learner.preferences, every)
+            if covered == len(uncovered):
+                uncovered = uncovered - rows[position]
+            else:
+                uncovered[:covered] -= rows[position, :covered]
+        learner.serve(rows, rows @ learner.preferences if covered == len(uncovered) else gained(learner, chosen), every)
     return learner.regret
+
+
+def gained(learner: Learner, chosen: list[int]) -> Floats:
+    """Attraction of each item of a list: its gain in all topics over those above."""
+    rows = learner.topics[chosen]
+    attraction: Floats = rows @ learner.preferences
+    attraction[1:] = (rows[1:] * np.cumprod(1.0 - rows, axis=0)[:-1]) @ learner.preferences
+    return attraction
 
 
 def lin_ucb(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float, every: bool) -> float:
@@ -82,9 +103,6 @@ def lin_ucb(world: TopicCoverage, steps: int, generator: np.random.Generator, id
         np.matmul(topics, learner.inverse, out=products)
         squares = np.einsum("ij,ij->i", products, topics)
         scores = topics @ learner.theta + learner.alpha * np.sqrt(np.maximum(squares, 0.0))
-        rows = topics[best(scores, learner.positions)]
-        above = np.cumprod(1.0 - rows, axis=0)
-        attraction = rows @ learner.preferences
-        attraction[1:] = (rows[1:] * above[:-1]) @ learner.preferences
-        learner.serve(rows, attraction, every)
+        chosen = best(scores, learner.positions)
+        learner.serve(topics[chosen], gained(learner, chosen), every)
     return learner.regret

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from typing import Any, NamedTuple
 
-from toplist.experiments.run_experiment import processor_name
+from toplist.support.machine import processor_name
 
 Show = Callable[[Any], str]
 

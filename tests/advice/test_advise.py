@@ -158,6 +158,12 @@ def test_candidates_fit_the_situation() -> None:
     assert "cascade-kl-ucb-plus-plus" not in candidate_policies(several, None, 0.0, False)
     assert "pb-mhb" in candidate_policies(several, np.array([1.0, 0.5, 0.25]), 0.0, False)
     assert "pb-mhb" not in candidate_policies(several, None, 0.0, False)
+    for looks in ([0.6, 1.0, 0.3], [0.9, 0.5, 1.0]):  # which PB-MHB excludes
+        found = candidate_policies(several, np.array(looks), 0.0, False)
+        assert "grab" in found
+        assert "pb-mhb" not in found
+    for looks in ([1.0, 0.5, 0.25], [0.98, 1.0, 0.5]):  # the second may be chance
+        assert "grab" not in candidate_policies(several, np.array(looks), 0.0, False)
     assert "dcm-kl-ucb-windowed(changes=2)" in candidate_policies(several, None, 2.2, False)
     assert "cascade-kl-ucb-resetting" in candidate_policies(one_click, None, 1.0, False)
     assert not any("window" in name for name in candidate_policies(several, None, 0.0, False))

@@ -27,7 +27,7 @@ def test_frequent_queries_come_first() -> None:
         frequent_queries(log, 4)
 
 
-@pytest.mark.parametrize("model", ["CM", "DCM", "exact DCM"])
+@pytest.mark.parametrize("model", ["CM", "PBM", "DCM", "exact DCM"])
 def test_a_query_has_the_items_that_it_shows_most(model: str) -> None:
     content = LoggedQueries(small_log(), documents=4)
     people = content.people(model, 2)

@@ -6,11 +6,13 @@ import json
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from small_board import NAMES, SMALL, played
 
 import toplist
 from toplist import cli
@@ -18,7 +20,6 @@ from toplist.datasets import click_models, generated
 from toplist.engine.statistics import t_quantile
 from toplist.leaderboard import (
     Contender,
-    Leaderboard,
     field_of,
     play,
     play_suite,
@@ -29,36 +30,12 @@ from toplist.leaderboard import (
 )  # fmt: skip
 from toplist.leaderboard.board import EVERY, FEATURES
 from toplist.leaderboard.learned import KINDS, learned_problems
+from toplist.leaderboard.tuning import choices
 from toplist.policies import catalogue, make
 from toplist.support.catalogue import part_text
+from toplist.support.machine import code_commit, processor_name
 
-SMALL = json.dumps(
-    {
-        "version": 7,
-        "problems": [
-            {"name": "one", "kind": "a", "world": "fixed(attraction=[0.8, 0.3, 0.1, 0.1], positions=2)",
-             "users": "cascade"},
-            {"name": "two", "kind": "a", "world": "fixed(attraction=[0.1, 0.7, 0.4, 0.1], positions=2)",
-             "users": "pbm(examination=[1.0, 0.5])"},
-            {"name": "three", "kind": "b", "features": True,
-             "world": "contextual(items=4, positions=2, dimension=2, length=3.0)", "users": "cascade"},
-        ],
-        "tuning": [
-            {"name": "tune-a", "kind": "a", "world": "fixed(attraction=[0.6, 0.3, 0.1], positions=1)",
-             "users": "cascade"},
-            {"name": "tune-b", "kind": "b", "features": True, "world": "contextual(items=4, positions=2, dimension=2)",
-             "users": "cascade"},
-        ],
-    }
-)  # fmt: skip
-NAMES = ["cascade-ucb1", "cascade-kl-ucb", "c3-ucb"]
-
-
-def played(folder: Path | None = None, own: Any = None, runs: int = 3) -> Leaderboard:
-    suite, contenders = read_suite(SMALL), field_of({}, own or {}, NAMES)
-    horizons, cells = play_suite(suite.problems, contenders, 60, runs, 0, [20], threads=1, folder=folder)
-    return Leaderboard(suite.problems, contenders, horizons, cells, {"suite": 7, "problems": 3, "steps": 60,
-                                                                     "runs": runs, "seed": 0})  # fmt: skip
+DIGESTS = {2: "4c0fd7e22007dcd2"}  # of the problems of each version of the suite
 
 
 def test_the_suite_can_be_played() -> None:
@@ -104,29 +81,11 @@ def test_the_whole_catalogue_plays() -> None:
     assert found["cascade-ucb1, tuned"].policy(three).scoring.scale == 1.5
 
 
-def test_violated_assumptions_are_named() -> None:
-    suite = {problem.name: problem for problem in read_suite().problems}
-
-    def violated(name: str, problem: str) -> tuple[str, ...]:
-        return Contender(name, {"": make(name)}).violated(suite[problem])
-
-    assert violated("cascade-ucb1", "cascade-16") == ()
-    assert violated("cascade-ucb1", "dcm-16") == ("dcm clicks",)
-    assert violated("dcm-kl-ucb", "dcm-16") == ()
-    assert violated("dcm-kl-ucb", "dcm-jumping") == ("change",)
-    assert violated("grab", "pbm-32") == ()
-    assert violated("grab", "cascade-16") == ("cascade clicks",)
-    assert violated("top-rank", "ubm-16-spread") == ()
-    assert violated("cascade-ts", "contextual-20-dcm") == ("dcm clicks", "features")
-    assert violated("random", "cascade-jumping") == ()
-
-
 def test_features_that_change_are_not_for_a_policy_that_designs_experiments() -> None:
     suite = {problem.name: problem for problem in read_suite().problems}
     contender = Contender("recur-rank", {"": make("recur-rank")})
     able = {name for name, problem in suite.items() if contender.plays(problem)}
     assert able == {"contextual-50-fixed", "topics-12", "topics-12-dcm"}
-    assert contender.violated(suite["contextual-50-fixed"]) == ()
     assert Contender("c3-ucb", {"": make("c3-ucb")}).plays(suite["contextual-20"])
 
 
@@ -189,8 +148,13 @@ def test_the_command_writes_json_and_a_page(tmp_path: Path, capsys: Any) -> None
     assert "Every problem" in printed
     assert "ours" in printed
     found = json.loads(file.read_text())
-    assert found["settings"] == {"suite": 7, "problems": 3, "steps": 40, "runs": 2, "seed": 0}
+    assert found["settings"] == {
+        "suite": 7, "changes": [], "digest": read_suite(SMALL).digest, "problems": 3, "steps": 40, "runs": 2, "seed": 0,
+        "engine": "cpu", "tuned": None,
+    }  # fmt: skip
     assert found["version"] == toplist.__version__
+    assert found["commit"] == code_commit()
+    assert found["machine"]["processor"] == processor_name()
     assert found["machine"]["cores"] >= 1
     assert len(found["results"]["one"]["ours"]["regret"]) == 2
     standing = found["standings"][EVERY]["40"][0]
@@ -223,6 +187,15 @@ def test_the_result_goes_into_a_document(tmp_path: Path, capsys: Any) -> None:
     picture = (tmp_path / summary.PICTURE).read_text()
     assert picture.count("<circle") == len(board.overall(EVERY))
     assert "cascade-kl-ucb" in picture
+    (tmp_path / summary.PICTURE).unlink()
+    begin, end = summary.marks("second")
+    document.write_text(f"{text}\n{begin}\nold\n{end}\n")
+    assert summary.main([str(file), str(document), "--part", "second"]) == 0
+    both = document.read_text()
+    assert both.startswith(text)
+    assert "old" not in both
+    assert both.count("| `three` |") == 2
+    assert not (tmp_path / summary.PICTURE).exists()  # of the whole board
     document.write_text("No marks.\n")
     assert summary.main([str(file), str(document)]) == 2
     assert "no place for the result" in capsys.readouterr().err
@@ -344,7 +317,7 @@ def test_tuning_writes_what_is_confirmed(tmp_path: Path) -> None:
     words = ["leaderboard", "--suite", str(suite), "--only", "cascade-ucb1", "cascade-ts", "--steps", "400", "--runs",
              "4", "--threads", "1", "--tune", str(file), "--quiet"]  # fmt: skip
     assert cli.main(words) == 0
-    tuned = read_tuned(file.read_text())
+    tuned = read_tuned(file.read_text(), read_suite(SMALL)).policies
     assert set(tuned) == {"a", "b"}
     assert set(tuned["a"]) == {"cascade-ucb1"}  # cascade-ts has nothing to tune
     assert make(tuned["a"]["cascade-ucb1"]).scoring.scale < 1.5
@@ -352,12 +325,52 @@ def test_tuning_writes_what_is_confirmed(tmp_path: Path) -> None:
         read_tuned("{}")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda suite: suite.update(version=8),
+        lambda suite: suite["tuning"][0].update(users="dcm"),
+        lambda suite: suite["problems"][0].update(users="dcm"),
+    ],
+)
+def test_parameters_tuned_for_another_suite_are_refused(change: Any, tmp_path: Path, capsys: Any) -> None:
+    """Of another version, or of the same version with other problems."""
+    settings = {"suite": 7, "digest": read_suite(SMALL).digest}
+    text = json.dumps({"format": "toplist.tuned", "format_version": 1, "settings": settings, "tuned": {}})
+    suite = json.loads(SMALL)
+    assert read_tuned(text, read_suite(json.dumps(suite))).settings == settings
+    change(suite)
+    with pytest.raises(toplist.InvalidInput, match="tune again"):
+        read_tuned(text, read_suite(json.dumps(suite)))
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    (tmp_path / "tuned.json").write_text(text)
+    words = ["leaderboard", "--suite", str(tmp_path / "suite.json"), "--tuned", str(tmp_path / "tuned.json")]
+    assert cli.main(words) == 2
+    assert "tune again" in capsys.readouterr().err
+
+
 def test_tuned_parameters_that_ship_are_of_the_suite_and_the_catalogue() -> None:
-    tuned = read_tuned()
-    assert set(tuned) <= {problem.kind for problem in read_suite().tuning}
-    for policies in tuned.values():
-        for name, text in policies.items():
+    """All kinds, and in each every policy that can play and has something to tune."""
+    suite = read_suite()
+    tuned, settings = read_tuned(suite=suite)
+    assert set(tuned) == {problem.kind for problem in suite.tuning}
+    able = [contender for contender in field_of({}, {}, []) if choices(catalogue()[contender.label])]
+    assert settings["policies"] == sorted(contender.label for contender in able)
+    for problem in suite.tuning:
+        assert set(tuned[problem.kind]) == {contender.label for contender in able if contender.plays(problem)}
+        for name, text in tuned[problem.kind].items():
             assert type(make(text)) is type(make(name))
+
+
+def test_problems_do_not_change_without_the_version() -> None:
+    """A new version has a row here: what was published under a version stays what it was."""
+    suite = read_suite()
+    assert DIGESTS[suite.version] == suite.digest
+    text = json.loads(files("toplist.leaderboard").joinpath("suite.json").read_text())
+    assert text["digest"] == suite.digest
+    text["problems"][3]["users"] = "dcm(termination=0.9)"
+    with pytest.raises(toplist.InvalidInput, match="raise the version"):
+        read_suite(json.dumps(text))
 
 
 def test_names_that_cannot_play_are_refused() -> None:

@@ -14,6 +14,7 @@ from toplist.support.catalogue import call_text
 
 SEVERAL = 0.02  # share of clicked lists with more than one click, from which reading them differently matters
 LEAST_EXAMINATION = 0.01  # of a position that a policy learns from
+CLEARLY_MORE = 1.05  # times the examination of the first position; less may be chance in the fit
 
 
 def candidate_policies(
@@ -49,7 +50,10 @@ def candidate_policies(
     if examination is not None and situation.positions > 1:
         looks = np.clip(examination[: situation.positions], LEAST_EXAMINATION, 1.0).round(3).tolist()
         found[call_text("pbm-ts", {"examination": looks})] = "counts clicks by how often their position is examined"
-        found["pb-mhb"] = "learns how often each position is examined, where the fit may be wrong"
+        if max(looks[1:]) > CLEARLY_MORE * looks[0]:
+            found["grab"] = "learns which positions are clicked, where a later one is examined more than the first"
+        else:
+            found["pb-mhb"] = "learns how often each position is examined, where the fit may be wrong"
     found["bubble-rank(delta=0.001)"] = "starts from the fitted order and changes it in small steps"
     if changes > 0:
         prefix, rate = "dcm" if clicks_twice else "cascade", {"changes": max(1, round(changes))}

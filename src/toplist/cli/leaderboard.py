@@ -53,7 +53,8 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     group.add_argument(
         "--tuned", metavar="FILE",
-        help="tuned parameters, a file of --tune, instead of those of toplist; `none` plays published ones only",
+        help="tuned parameters, a file of --tune for the same suite, instead of those of toplist, which are for its "
+        "own suite; `none` plays published ones only",
     )  # fmt: skip
     group.add_argument(
         "--steps", type=whole_number, default=100_000, metavar="N", help="lists per run (default: %(default)s)"
@@ -103,13 +104,15 @@ def run(arguments: Namespace) -> int:
         if path not in (None, STDOUT):
             check_writable(path, f"The {flag} file")
     suite = read_suite(None if arguments.suite is None else read_file(arguments.suite))
+    folder = None if arguments.resume is None else Path(arguments.resume)
+    if arguments.tune is not None:
+        return tune_all(arguments, suite, folder)
+    tuned = tuned_parameters(arguments, suite)
     if arguments.learned is not None:
         from toplist.leaderboard import learned_problems
 
-        suite = suite._replace(problems=(*suite.problems, *learned_problems(arguments.learned)))
-    suite = suite.chosen(arguments.problems)
-    folder = None if arguments.resume is None else Path(arguments.resume)
-    return (rank_all if arguments.tune is None else tune_all)(arguments, suite, folder)
+        suite = suite.with_learned(learned_problems(arguments.learned))
+    return rank_all(arguments, suite.chosen(arguments.problems), tuned, folder)
 
 
 def tune_all(arguments: Namespace, suite: Any, folder: Path | None) -> int:
@@ -125,14 +128,13 @@ def tune_all(arguments: Namespace, suite: Any, folder: Path | None) -> int:
     return Exit.FINE
 
 
-def rank_all(arguments: Namespace, suite: Any, folder: Path | None) -> int:
+def rank_all(arguments: Namespace, suite: Any, tuned: Any, folder: Path | None) -> int:
     """Play, and print and write the board."""
     from toplist.cli.part_arguments import make_policies
-    from toplist.leaderboard import Leaderboard, field_of, play_suite, read_tuned, write_page
+    from toplist.leaderboard import Leaderboard, field_of, play_suite, settings_of, write_page
 
-    none = arguments.tuned == "none"
-    tuned = {} if none else read_tuned(None if arguments.tuned is None else read_file(arguments.tuned))
-    contenders = field_of(tuned, make_policies(arguments.policies) if arguments.policies else {}, arguments.only)
+    own = make_policies(arguments.policies) if arguments.policies else {}
+    contenders = field_of({} if tuned is None else tuned.policies, own, arguments.only)
     horizons = [steps for steps in HORIZONS if steps < arguments.steps]
     on_gpu = "gpu" if arguments.engine == "gpu" else "cpu"  # workers of a pool play on their cores
     with make_pool(arguments) as pool, ProgressBar(sys.stderr, shown=not arguments.quiet) as bar:
@@ -140,10 +142,7 @@ def rank_all(arguments: Namespace, suite: Any, folder: Path | None) -> int:
             suite.problems, contenders, arguments.steps, arguments.runs, arguments.seed, horizons, arguments.threads,
             on_gpu, folder, bar, pool,
         )  # fmt: skip
-    settings = {
-        "suite": suite.version, "problems": len(suite.problems), "steps": arguments.steps, "runs": arguments.runs,
-        "seed": arguments.seed,
-    }  # fmt: skip
+    settings = settings_of(suite, arguments.steps, arguments.runs, arguments.seed, arguments.engine, tuned)
     board = Leaderboard(suite.problems, contenders, steps, cells, settings)
     if arguments.json == STDOUT:
         sys.stdout.write(board.json_text())
@@ -157,6 +156,15 @@ def rank_all(arguments: Namespace, suite: Any, folder: Path | None) -> int:
     if written and not arguments.quiet:
         print_message(f"wrote {' and '.join(written)}")
     return Exit.FINE
+
+
+def tuned_parameters(arguments: Namespace, suite: Any) -> Any:
+    """The tuned parameters that are played, for the whole suite; those of toplist are for its own suite alone."""
+    from toplist.leaderboard import read_tuned
+
+    if arguments.tuned == "none" or (arguments.tuned is None and arguments.suite is not None):
+        return None
+    return read_tuned(None if arguments.tuned is None else read_file(arguments.tuned), suite)
 
 
 def make_pool(arguments: Namespace) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import time
 from collections.abc import Callable, Iterator
@@ -49,6 +50,11 @@ class ResumeFile:
     def has_path(self) -> bool:
         """Whether there is a file to save to."""
         return self._path is not None
+
+    @property
+    def digest(self) -> str:
+        """A hash of everything that says which simulation this is; without a path it is always the same."""
+        return hashlib.sha256(json.dumps(self._description, sort_keys=True).encode()).hexdigest()[:16]
 
     def finished(self, label: str, run: int) -> Floats | None:
         """Curves of a finished run."""

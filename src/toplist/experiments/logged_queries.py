@@ -15,7 +15,7 @@ from toplist.worlds import Fixed
 DOUBT = 4.0  # clicks added to each position, half of them the last: few clicks are never certain
 PRIORS = {"attraction": Prior(0.1, 2.0), "termination": Prior(0.5, DOUBT)}
 # By the name of a model in files of click models; "DCM" is fitted by counts, as the papers do.
-FITTED_AS = {"CM": "cascade", "DCM": "dcm-counts", "exact DCM": "dcm"}
+FITTED_AS = {"CM": "cascade", "PBM": "pbm", "DCM": "dcm-counts", "exact DCM": "dcm"}
 
 
 def frequent_queries(log: ClickLog, queries: int) -> list[Id]:
@@ -81,7 +81,7 @@ class LoggedQueries(NamedTuple):
         Parameters
         ----------
         model : str
-            "CM", "DCM" (by the published counts) or "exact DCM".
+            "CM", "PBM", "DCM" (by the published counts) or "exact DCM".
 
         Returns
         -------

@@ -79,7 +79,7 @@ FIVE_PAPERS = PageKind(
 OTHER_PAPERS = PageKind(
     "Claims of newer papers",
     "comparisons on the nearest problems that can be built",
-    f"toplist reproduce {NEWER}",
+    f"toplist reproduce {NEWER} --data FOLDER",
     f"{COMMAND} docs/newer_claims.md --newer",
 )
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
@@ -23,6 +22,7 @@ from toplist.engine.simulate import checked_threads, simulate_with_watch
 from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Outcome, Play, Size
 from toplist.experiments.verdicts import final_regret, mean_with_error
 from toplist.support.files import Unwritable, import_optional, read_arrays, replace_file, slug, write_arrays, write_text
+from toplist.support.machine import processor_name
 from toplist.support.progress import Progress
 from toplist.support.progress_bar import steps_per_second
 from toplist.support.tables import count_text
@@ -314,15 +314,6 @@ def machine_facts(engine: str = "cpu") -> dict[str, Any]:
 
         facts["gpus"] = [device.name() for device in gpus()]
     return facts
-
-
-def processor_name() -> str:
-    """The model name of the processor if the system tells it, else its architecture."""
-    with suppress(OSError):
-        model = re.search(r"^model name\s*: *(.+)$", Path("/proc/cpuinfo").read_text(encoding="utf-8"), re.MULTILINE)
-        if model:
-            return " ".join(model[1].split())
-    return platform.machine()
 
 
 def draw_figure(experiment: Experiment, found: Findings, path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,14 @@ from toplist.core.slate import Floats, Ints
 from toplist.leaderboard.contenders import YARDSTICK, Contender
 from toplist.leaderboard.play import PlayedCell
 from toplist.leaderboard.ranks import PolicyStanding, standings
-from toplist.leaderboard.suite import SuiteProblem
+from toplist.leaderboard.suite import Suite, SuiteProblem
+from toplist.leaderboard.tuning import Tuned
 from toplist.support.files import AnyPath, write_text
+from toplist.support.machine import code_commit, processor_name
 from toplist.support.tables import aligned_lines
 
 FORMAT = {"format": "toplist.Leaderboard", "format_version": 1}
+TUNED_BY = ("suite", "digest", "version", "steps", "runs", "seed")  # of tuned parameters, what says which they are
 EVERY, FEATURES = "every problem", "problems with features"
 
 
@@ -40,7 +43,7 @@ class Leaderboard:
     cells : dict
         Per problem and label what came out.
     settings : dict
-        Version of the suite, steps, runs and seed.
+        Suite and its changes, steps, runs, seed, engine and tuned parameters: `settings_of`.
     """
 
     problems: Sequence[SuiteProblem]
@@ -77,10 +80,13 @@ class Leaderboard:
         """Standings on one problem."""
         return standings({label: self.normalised(problem, label, horizon) for label in self.cells[problem]})
 
-    def cost(self, label: str, division: str) -> tuple[float, int]:
-        """Mean CPU time of a list in microseconds, and the largest state in bytes, over the problems of a division."""
+    def cost(self, label: str, division: str) -> tuple[float, int | None]:
+        """Mean CPU time of a list in microseconds, and the largest state in bytes, over the problems of a division.
+
+        The size is None if it is unknown on a problem.
+        """
         costs = [self.cells[problem.name][label].cost for problem in self.divisions()[division]]
-        return float(np.mean([cost.microseconds for cost in costs])), max(cost.size for cost in costs)
+        return float(np.mean([cost.microseconds for cost in costs])), largest_size(cost.size for cost in costs)
 
     def violated(self, label: str) -> dict[str, tuple[str, ...]]:
         """Per problem the assumptions of a policy that it violates, where there are some."""
@@ -104,7 +110,7 @@ class Leaderboard:
                 [
                     str(each.rank), f"{each.best}-{each.worst}", each.label,
                     f"{each.score:.4f} ± {(each.high - each.low) / 2:.4f}", f"{microseconds:.2f}",
-                    f"{size / 1024:.1f}", f"{broken} of {len(problems)}",
+                    kilobytes(size), f"{broken} of {len(problems)}",
                 ]
             )  # fmt: skip
         return "\n".join(aligned_lines([list(column) for column in zip(*cells, strict=True)], left=(2,)))
@@ -112,13 +118,16 @@ class Leaderboard:
     def __str__(self) -> str:
         """The tables of all divisions."""
         parts = [f"{name[0].upper()}{name[1:]}\n{self.table(name)}" for name in self.divisions()]
-        return "\n\n".join([*parts, "regret: that of random lists is 1; us/list: CPU time; KB: size of the state"])
+        return "\n\n".join(
+            [*parts, "regret: that of random lists is 1; us/list: CPU time; KB: size of the state, ? if unknown"]
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, as JSON can hold it."""
         return {
             **FORMAT,
             "version": __version__,
+            "commit": code_commit(),
             "machine": machine(),
             "settings": self.settings,
             "horizons": self.horizons.tolist(),
@@ -155,9 +164,62 @@ class Leaderboard:
         write_text(path, "The leaderboard", self.json_text())
 
 
+def settings_of(
+    suite: Suite, steps: int, runs: int, seed: int, engine: str = "cpu", tuned: Tuned | None = None
+) -> dict[str, Any]:
+    """What a board was played with, as its JSON says it.
+
+    Parameters
+    ----------
+    suite : Suite
+        The problems that are played.
+    steps, runs, seed : int
+        As for `play_suite`.
+    engine : str, default "cpu"
+        What played: "cpu", "ray" or "gpu".
+    tuned : Tuned, optional
+        The tuned parameters, if there are some.
+
+    Returns
+    -------
+    dict
+        The settings. A suite of which something was left out or added is marked as changed.
+    """
+    return {
+        "suite": suite.version, "changes": list(suite.changes), "digest": suite.digest,
+        "problems": len(suite.problems), "steps": steps, "runs": runs, "seed": seed, "engine": engine,
+        "tuned": None if tuned is None else {name: tuned.settings.get(name) for name in TUNED_BY},
+    }  # fmt: skip
+
+
+def suite_name(settings: dict[str, Any]) -> str:
+    """The version of the suite, and how it was changed.
+
+    >>> suite_name({"suite": 2, "changes": ["3 of 26 problems chosen"]})
+    '2, changed: 3 of 26 problems chosen'
+    """
+    changes = settings.get("changes", [])
+    return f"{settings['suite']}, changed: {', '.join(changes)}" if changes else f"{settings['suite']}"
+
+
+def largest_size(sizes: Iterable[int | None]) -> int | None:
+    """The largest number of bytes; None if one is unknown."""
+    known = list(sizes)
+    return None if None in known else max(size for size in known if size is not None)
+
+
+def kilobytes(size: int | None) -> str:
+    """A number of bytes for a table.
+
+    >>> kilobytes(1536), kilobytes(None)
+    ('1.5', '?')
+    """
+    return "?" if size is None else f"{size / 1024:.1f}"
+
+
 def machine() -> dict[str, Any]:
     """The machine on which times were measured."""
     return {
-        "system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count() or 1,
-        "python": platform.python_version(),
+        "system": platform.system(), "architecture": platform.machine(), "processor": processor_name(),
+        "cores": os.cpu_count() or 1, "python": platform.python_version(),
     }  # fmt: skip

@@ -8,21 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from toplist.core.problem import InvalidInput
+from toplist.leaderboard.assumptions import violations
 from toplist.leaderboard.suite import SuiteProblem
-from toplist.parts.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick, UntilSatisfied
-from toplist.policies import GRAB, PBMHB, PMED, BubbleRank, Policy, RecurRank, catalogue, make
+from toplist.policies import BubbleRank, RecurRank, catalogue, make
 from toplist.support.catalogue import REQUIRED, part_text
 
 YARDSTICK = "random"
 TUNED = ", tuned"  # the end of the label of a policy with tuned parameters
-# Per reading, the click models that the papers of its policies assume.
-FITTING: dict[type, frozenset[str]] = {
-    ThroughFirstClick: frozenset({"cascade"}),
-    ThroughLastClick: frozenset({"cascade", "dcm"}),
-    UntilSatisfied: frozenset({"cascade", "dcm"}),
-    OnlyLastClick: frozenset({"cascade", "dbn"}),
-    EveryPlace: frozenset({"pbm"}),
-}
 
 
 class Contender(NamedTuple):
@@ -61,23 +53,8 @@ class Contender(NamedTuple):
         return problem.features or not policy.capabilities().needs_features
 
     def violated(self, problem: SuiteProblem) -> tuple[str, ...]:
-        """The assumptions of the policy that the users of a problem violate."""
-        policy = self.policy(problem)
-        able, found = policy.capabilities(), []
-        if not able.learns:
-            return ()
-        fitting = None  # one bandit per position, and elimination, assume nothing of this kind
-        if isinstance(policy, GRAB | PBMHB | PMED):
-            fitting = FITTING[EveryPlace]
-        elif isinstance(policy, Policy):
-            fitting = FITTING.get(type(policy.reading))
-        if fitting is not None and problem.clicks not in fitting:
-            found.append(f"{problem.clicks} clicks")
-        if problem.changes and not able.forgets:
-            found.append("change")
-        if problem.features and not able.needs_features:
-            found.append("features")
-        return tuple(found)
+        """The assumptions of the policy that do not hold on a problem."""
+        return violations(self.policy(problem), problem)
 
 
 def field_of(tuned: Mapping[str, Mapping[str, str]], own: Mapping[str, Any], names: list[str]) -> list[Contender]:

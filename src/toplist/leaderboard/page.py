@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from toplist import __version__
-from toplist.leaderboard.board import Leaderboard, machine
+from toplist.leaderboard.board import Leaderboard, kilobytes, machine, suite_name
 from toplist.support.files import AnyPath, write_text
+from toplist.support.machine import code_commit
 from toplist.support.pages import page_environment
 
 
@@ -33,7 +34,8 @@ def page_text(board: Leaderboard, command: str = "") -> str:
             {"problem": problem, "rows": board.on_problem(problem.name)} for problem in board.problems
         ],
         violated={each.label: board.violated(each.label) for each in board.contenders},
-        settings=board.settings, machine=machine(), command=command, version=__version__,
+        settings=board.settings, suite=suite_name(board.settings), machine=machine(), command=command,
+        version=__version__, commit=code_commit(),
     )  # fmt: skip
 
 
@@ -48,7 +50,7 @@ def division(board: Leaderboard, name: str) -> dict[str, Any]:
         rows.append(
             {
                 "standing": each, "before": [scores[each.label] for scores in earlier], "microseconds": microseconds,
-                "kilobytes": size / 1024, "violated": len(names & board.violated(each.label).keys()),
+                "kilobytes": kilobytes(size), "violated": len(names & board.violated(each.label).keys()),
                 "own": next(one.own for one in board.contenders if one.label == each.label),
             }
         )  # fmt: skip

@@ -20,6 +20,7 @@ from toplist.core.slate import Floats, Ints
 from toplist.engine.compare import curves_in_turn
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.resume_file import ResumeFile, describe
+from toplist.engine.scheduler import RunScheduler
 from toplist.engine.shared_world_type import setups_of_shared_types
 from toplist.engine.simulate import checked_checkpoints, checked_threads, scheduler_of
 from toplist.leaderboard.contenders import Contender
@@ -39,12 +40,12 @@ class Cost(NamedTuple):
     ----------
     microseconds : float
         CPU time of a list: made, shown to a visitor and learned.
-    size : int
-        Bytes of its state.
+    size : int or None
+        Bytes of its state; None if the state has something else than arrays, such as a list or a dict.
     """
 
     microseconds: float
-    size: int
+    size: int | None
 
 
 class PlayedCell(NamedTuple):
@@ -95,23 +96,26 @@ def play_suite(
     matches, equal = once(matches_of(problems, contenders, steps, runs))
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-    setups, schedulers = [match.setup for match in matches], []
+    setups = [match.setup for match in matches]
+    schedulers: list[RunScheduler] = []
+    files: list[ResumeFile] = []
     if engine == "gpu":
         setups = setups_of_shared_types(setups)
     for match, setup in zip(matches, setups, strict=True):
         label = match.contender.label
         path = None if folder is None else folder / f"{match.problem.name}-{slug(label)}.npz"
         file = ResumeFile(path, partial(describe, {label: match.setup}, checkpoints, seed))
+        files.append(file)
         schedulers.append(schedule({label: setup}, checkpoints, runs, seed, file))
     costs = KeptCosts(folder)
     found: dict[str, dict[str, PlayedCell]] = {}
     waiting = [setup for setup, each in zip(setups, schedulers, strict=True) if setup.compiled and each.earlier == 0]
     played = curves_in_turn(schedulers, checked_threads(threads), progress, pool)
     with CompilingAhead(waiting if engine == "cpu" and pool is None else [], seed):
-        for match, setup, curves in zip(matches, setups, played, strict=True):
+        for match, setup, file, curves in zip(matches, setups, files, played, strict=True):
             label = match.contender.label
             found.setdefault(match.problem.name, {})[label] = PlayedCell(
-                curves[label][:, :, 0], costs.of(match, setup, seed)
+                curves[label][:, :, 0], costs.of(match, setup, seed, file.digest)
             )
     for match, first in equal:
         cells = found[match.problem.name]
@@ -181,7 +185,7 @@ def matches_of(problems: Sequence[SuiteProblem], contenders: Sequence[Contender]
 
 
 class KeptCosts:
-    """Costs, measured once; with a folder they are kept there."""
+    """Costs, measured once; with a folder they are kept there, with what was played: another one is measured again."""
 
     def __init__(self, folder: Path | None):
         self._path = None if folder is None else folder / COSTS
@@ -190,14 +194,14 @@ class KeptCosts:
             with suppress(ValueError):  # a damaged file: they are measured again
                 self._known = json.loads(self._path.read_text())
 
-    def of(self, match: Match, setup: RunSetup, seed: int) -> Cost:
-        """The cost of a match, whose users have the type for which the policy is compiled."""
+    def of(self, match: Match, setup: RunSetup, seed: int, played: str) -> Cost:
+        """The cost of a match, whose users have the type for which the policy is compiled; `played` says what it is."""
         name = f"{match.problem.name}: {match.contender.label}"
-        if name not in self._known:
-            self._known[name] = list(measured(setup, seed))
+        if self._known.get(name, ())[:1] != [played]:
+            self._known[name] = [played, *measured(setup, seed)]
             if self._path is not None:
                 write_text(self._path, "The costs", json.dumps(self._known, indent=1))
-        return Cost(*self._known[name])
+        return Cost(*self._known[name][1:])
 
 
 def measured(setup: RunSetup, seed: int) -> Cost:
@@ -210,5 +214,14 @@ def measured(setup: RunSetup, seed: int) -> Cost:
     begun = time.thread_time()
     player.play(until)
     spent = time.thread_time() - begun
-    arrays = all_arrays((player.belief, player.cache)) or []
-    return Cost(round(1e6 * spent / (until - warm), 3), sum(int(array.nbytes) for array in arrays))
+    return Cost(round(1e6 * spent / (until - warm), 3), state_size((player.belief, player.cache)))
+
+
+def state_size(state: Any) -> int | None:
+    """Bytes of the arrays of a state; None if it has something else that may hold what was learned.
+
+    >>> state_size((np.zeros(3), (np.zeros(2),))), state_size(([1.0, 2.0],))
+    (40, None)
+    """
+    arrays = all_arrays(state)
+    return None if arrays is None else sum(int(array.nbytes) for array in arrays)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -46,6 +48,11 @@ class SuiteProblem(NamedTuple):
         return int(self.made().world.checked().problem(None).items)
 
     @property
+    def positions(self) -> int:
+        """The length of its lists."""
+        return int(self.made().world.checked().problem(None).positions)
+
+    @property
     def has_new_features(self) -> bool:
         """Whether the features of the items are others for every visitor."""
         return bool(getattr(self.made().world, "fresh", False))
@@ -58,19 +65,44 @@ class SuiteProblem(NamedTuple):
 
 
 class Suite(NamedTuple):
-    """A version of the suite: the problems to be ranked on, and one problem per kind to tune on."""
+    """A version of the suite: the problems to be ranked on, and one problem per kind to tune on.
+
+    Parameters
+    ----------
+    version : int
+        The version.
+    problems, tuning : tuple of SuiteProblem
+        The problems, and those to tune on.
+    changes : tuple of str, default empty
+        What of the version was left out, and what was added.
+    """
 
     version: int
     problems: tuple[SuiteProblem, ...]
     tuning: tuple[SuiteProblem, ...]
+    changes: tuple[str, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """A hash of all problems, by which two suites of the same version can be told apart."""
+        problems = [[problem._asdict() for problem in part] for part in (self.problems, self.tuning)]
+        return hashlib.sha256(json.dumps(problems, sort_keys=True).encode()).hexdigest()[:16]
+
+    def with_learned(self, problems: Sequence[SuiteProblem]) -> Suite:
+        """The suite with further problems."""
+        change = f"{len(problems)} learned click models added"
+        return self._replace(problems=(*self.problems, *problems), changes=(*self.changes, change))
 
     def chosen(self, names: list[str]) -> Suite:
         """The suite with these problems only; all of them for an empty list."""
+        if not names:
+            return self
         known = {problem.name: problem for problem in self.problems}
         for name in names:
             if name not in known:
                 raise InvalidInput(f"There is no problem {name!r} in the suite, but there are {', '.join(known)}.")
-        return self._replace(problems=tuple(known[name] for name in names)) if names else self
+        change = f"{len(names)} of {len(known)} problems chosen"
+        return self._replace(problems=tuple(known[name] for name in names), changes=(*self.changes, change))
 
 
 def read_suite(text: str | None = None) -> Suite:
@@ -79,7 +111,8 @@ def read_suite(text: str | None = None) -> Suite:
     Parameters
     ----------
     text : str, optional
-        A JSON object with `version`, `problems` and `tuning`; a problem has the fields of `SuiteProblem`.
+        A JSON object with `version`, `problems` and `tuning`, and the `digest` of both, if it is to be checked; a
+        problem has the fields of `SuiteProblem`.
 
     Returns
     -------
@@ -89,7 +122,7 @@ def read_suite(text: str | None = None) -> Suite:
     Raises
     ------
     InvalidInput
-        If the text is no suite, or a name is given twice.
+        If the text is no suite, a name is given twice, or the problems are others than those of the digest.
 
     Examples
     --------
@@ -100,7 +133,8 @@ def read_suite(text: str | None = None) -> Suite:
     given = files("toplist.leaderboard").joinpath("suite.json").read_text() if text is None else text
     try:
         found = json.loads(given)
-        suite = Suite(int(found["version"]), *(tuple(map(_problem, found[part])) for part in ("problems", "tuning")))
+        problems, tuning = (tuple(map(_problem, found[part])) for part in ("problems", "tuning"))
+        suite = Suite(int(found["version"]), problems, tuning)
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"A suite has a version, problems and tuning problems, but there is {error!r}.") from None
     names = [problem.name for problem in (*suite.problems, *suite.tuning)]
@@ -108,6 +142,11 @@ def read_suite(text: str | None = None) -> Suite:
         raise InvalidInput(f"Names of problems are unique, but {', '.join(sorted(twice))} is given twice.")
     if missing := {problem.kind for problem in suite.problems} - {problem.kind for problem in suite.tuning}:
         raise InvalidInput(f"Every kind has a problem to tune on, but {', '.join(sorted(missing))} has none.")
+    if found.get("digest", suite.digest) != suite.digest:
+        raise InvalidInput(
+            f"Version {suite.version} of the suite has other problems than those of the digest {found['digest']}; "
+            f"raise the version, and give the digest {suite.digest}."
+        )
     return suite
 
 

@@ -1,9 +1,10 @@
 """Writes the result of a leaderboard into a document: the first ranks, the best of every problem, and a picture.
 
     python -m toplist.leaderboard.summary board.json docs/leaderboard.md
+    python -m toplist.leaderboard.summary learned.json docs/leaderboard.md --part learned
 
-What stands between the two marks in the document is replaced; the picture is written beside it. Equal boards give equal
-files.
+What stands between the two marks in the document, or those of a part, is replaced; the picture of a whole board is
+written beside it. Equal boards give equal files.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from toplist.core.problem import InvalidInput
-from toplist.leaderboard.board import FORMAT
+from toplist.leaderboard.board import FORMAT, kilobytes, largest_size, suite_name
 from toplist.leaderboard.contenders import YARDSTICK
 from toplist.leaderboard.ranks import standings
 from toplist.support.files import write_text
@@ -31,8 +32,18 @@ FIRST = 15  # ranks in a table
 ROW, LEFT, WIDTH = 16, 210, 460  # of the picture
 
 
-def write_summary(board: Path, document: Path) -> Path:
-    """Replace the result in a document, and write the picture."""
+def marks(part: str = "") -> tuple[str, str]:
+    """The lines around the result in a document, or around one of several results.
+
+    >>> marks("learned")[1]
+    '<!-- end of the result: learned -->'
+    """
+    named = f": {part}" if part else ""
+    return BEGIN.replace(":", f"{named}:", 1), END.replace(" -->", f"{named} -->")
+
+
+def write_summary(board: Path, document: Path, part: str = "") -> Path:
+    """Replace the result in a document, and write the picture; a part has none."""
     try:
         found = json.loads(board.read_text(encoding="utf-8"))
         known = {key: found[key] for key in FORMAT}
@@ -43,10 +54,14 @@ def write_summary(board: Path, document: Path) -> Path:
     if known != FORMAT:
         raise InvalidInput(f"{str(board)!r} has the format {known}, but {FORMAT} is read; make it again.")
     text = document.read_text(encoding="utf-8")
-    if text.count(BEGIN) != 1 or text.count(END) != 1:
-        raise InvalidInput(f"{str(document)!r} has no place for the result: put the lines {BEGIN} and {END} there.")
-    before, after = text.partition(BEGIN)[0], text.partition(END)[2]
-    write_text(document, "The document", "\n".join([before + BEGIN, "", *lines(found), "", END + after]))
+    begin, end = marks(part)
+    if text.count(begin) != 1 or text.count(end) != 1:
+        raise InvalidInput(f"{str(document)!r} has no place for the result: put the lines {begin} and {end} there.")
+    before, after = text.partition(begin)[0], text.partition(end)[2]
+    shown = lines(found, pictured=not part)
+    write_text(document, "The document", "\n".join([before + begin, "", *shown, "", end + after]))
+    if part:
+        return document
     picture = document.parent / PICTURE
     picture.parent.mkdir(parents=True, exist_ok=True)
     division = next(iter(found["standings"]))
@@ -60,18 +75,20 @@ def last(found: dict[str, Any], division: str) -> list[dict[str, Any]]:
     return rows
 
 
-def lines(found: dict[str, Any]) -> Iterator[str]:
+def lines(found: dict[str, Any], pictured: bool = True) -> Iterator[str]:
     """The result in Markdown."""
     settings, machine = found["settings"], found["machine"]
     yield (
-        f"Suite version {settings['suite']}, {settings['problems']} problems, {settings['steps']:,} lists, "
+        f"Suite version {suite_name(settings)}; {settings['problems']} problems, {settings['steps']:,} lists, "
         f"{settings['runs']} runs, seed {settings['seed']}, toplist {found['version']}, {machine['cores']} cores "
         f"({machine['processor']})."
     )
     for division in found["standings"]:
         yield from ("", f"The first {FIRST} of {len(last(found, division))} on {division}:", "")
         yield from division_table(found, division)
-    yield from ("", f"![Normalised regret of every policy, best first]({PICTURE.as_posix()})", "")
+    if pictured:
+        yield from ("", f"![Normalised regret of every policy, best first]({PICTURE.as_posix()})")
+    yield ""
     yield "Per problem, the policies of which none is beyond doubt better than another of them, the best first:"
     yield from ("", "| problem | best | normalised regret of the first |", "|---|---|---|")
     for problem, cells in found["results"].items():
@@ -93,15 +110,24 @@ def division_table(found: dict[str, Any], division: str) -> Iterator[str]:
     earlier = [
         {row["label"]: row["score"] for row in found["standings"][division][str(steps)]} for steps in horizons[:-1]
     ]
-    heads = ["rank", "95% of all", "policy", *(f"regret at {steps:,}" for steps in horizons), "us/list", "violated on"]
+    regrets = [f"regret at {steps:,}" for steps in horizons]
+    heads = ["rank", "95% of all", "policy", *regrets, "us/list", "KB", "violated on"]
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
     for row in last(found, division)[:FIRST]:
         label = row["label"]
-        cost = np.mean([found["results"][name][label]["microseconds"] for name in problems])
+        costs = [found["results"][name][label] for name in problems]
+        cost, size = np.mean([each["microseconds"] for each in costs]), largest_size(each["size"] for each in costs)
         regrets = [f"{scores[label]:.4f}" for scores in earlier]
         regrets.append(f"{row['score']:.4f} ± {(row['high'] - row['low']) / 2:.4f}")
-        cells = [str(row["rank"]), f"{row['best']}-{row['worst']}", f"`{label}`", *regrets, f"{cost:.2f}"]
+        cells = [
+            str(row["rank"]),
+            f"{row['best']}-{row['worst']}",
+            f"`{label}`",
+            *regrets,
+            f"{cost:.2f}",
+            kilobytes(size),
+        ]
         yield f"| {' | '.join([*cells, f'{violated[label]} of {len(problems)}'])} |"
 
 
@@ -132,10 +158,11 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("board", type=Path, metavar="BOARD", help="a file of toplist leaderboard --json")
     parser.add_argument("document", type=Path, metavar="DOCUMENT", help="the document, as docs/leaderboard.md")
+    parser.add_argument("--part", default="", metavar="NAME", help="which of several results of the document it is")
     options = parser.parse_args(arguments)
 
     def command() -> int:
-        print(f"wrote {write_summary(options.board, options.document)}")
+        print(f"wrote {write_summary(options.board, options.document, options.part)}")
         return 0
 
     return run_script(command)

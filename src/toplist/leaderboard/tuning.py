@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from toplist import __version__
 from toplist.core.problem import InvalidInput
@@ -97,27 +97,73 @@ def tune_suite(
             )  # fmt: skip
             better = found.confirmed is not None and found.confirmed.high < 0.0
             tuned.setdefault(problem.kind, {})[name] = found.best if better else name
-    about: dict[str, Any] = {"suite": suite.version, "steps": steps, "runs": runs, "seed": seed, "version": __version__}
+    about: dict[str, Any] = {
+        "suite": suite.version,
+        "digest": suite.digest,
+        "steps": steps,
+        "runs": runs,
+        "seed": seed,
+        "version": __version__,
+    }
     about["policies"] = sorted({name for policies in tuned.values() for name in policies})
     return {**FORMAT, "settings": about, "tuned": tuned}
 
 
-def read_tuned(text: str | None = None) -> dict[str, dict[str, str]]:
-    """Per kind and policy, its text with tuned parameters; without a text, those that toplist has.
+class Tuned(NamedTuple):
+    """Tuned parameters, and how they were found.
+
+    Parameters
+    ----------
+    policies : dict
+        Per kind of problem and per policy, its text.
+    settings : dict
+        Version and digest of the suite, steps, runs, seed and version of toplist.
+    """
+
+    policies: dict[str, dict[str, str]]
+    settings: dict[str, Any]
+
+
+def read_tuned(text: str | None = None, suite: Suite | None = None) -> Tuned:
+    """Tuned parameters from a text; without one, those that toplist has.
+
+    Parameters
+    ----------
+    text : str, optional
+        What `toplist leaderboard --tune` wrote.
+    suite : Suite, optional
+        The suite whose kinds of problems they are for.
+
+    Returns
+    -------
+    Tuned
+        The parameters.
 
     Raises
     ------
     InvalidInput
-        If the text was not written by `toplist leaderboard --tune`.
+        If the text was not written by `toplist leaderboard --tune`, or for another suite.
+
+    Examples
+    --------
+    >>> from toplist.leaderboard import read_suite
+    >>> read_tuned(suite=read_suite()).settings["steps"]
+    10000
     """
     if text is None:
         text = files("toplist.leaderboard").joinpath("tuned.json").read_text()
     try:
         found = json.loads(text)
         known = {key: found[key] for key in FORMAT}
-        tuned: dict[str, dict[str, str]] = found["tuned"]
-    except (KeyError, TypeError, ValueError):
+        tuned = Tuned(found["tuned"], found["settings"])
+        there = tuned.settings["suite"], tuned.settings.get("digest")
+    except (KeyError, TypeError, ValueError, AttributeError):
         known = {}
     if known != FORMAT:
         raise InvalidInput("Tuned parameters are a file of `toplist leaderboard --tune`; make one.")
+    if suite is not None and (there[0] != suite.version or there[1] not in (None, suite.digest)):
+        raise InvalidInput(
+            f"These parameters were tuned for version {there[0]} of a suite (digest {there[1]}), but the problems are "
+            f"those of version {suite.version} (digest {suite.digest}); tune again with --tune, or give --tuned none."
+        )
     return tuned

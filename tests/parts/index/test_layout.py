@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toplist.core.coverage import COVERAGE_KINDS, coverage, gains
+from toplist.core.coverage import AS_IS, COVERAGE_KINDS, coverage, gain, gains
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.slate import NONE, Floats, Request, Slate, empty_page
 from toplist.parts.arrange import Diverse, TopK
 from toplist.parts.feedback import EveryPlace
 from toplist.parts.index import KLUCB, Ellipsoid, LogisticBound, Posterior
-from toplist.parts.index.layout import empty_layout, lay_out_features, score_all
-from toplist.parts.index.link import LOGISTIC
+from toplist.parts.index.layout import empty_layout, lay_out_features, score_all, score_changed
+from toplist.parts.index.link import IDENTITY, LOGISTIC
 from toplist.parts.memory import Everything, Logistic, Ridge
 from toplist.policies import Policy
 
@@ -183,3 +183,25 @@ def test_parts_that_do_not_fit_say_what_would() -> None:
         Policy(EveryPlace(), Everything(), KLUCB(), Diverse()).prepare(Problem(9, 3, 2))
     with pytest.raises(InvalidInput, match=r"KLUCB reads counts, but Ridge keeps linear; use .*Ellipsoid"):
         Policy(EveryPlace(), Ridge(), KLUCB(), TopK()).prepare(Problem(9, 3, 2))
+
+
+@pytest.mark.parametrize("kind", list(COVERAGE_KINDS))
+def test_sparse_items_are_scored_again_as_if_everything_was(kind: str) -> None:
+    """After each item placed, every value is that of its gain over the list, whatever pair of features it has."""
+    rows = np.zeros((60, 12))
+    pairs = [(i, j) for i in range(12) for j in range(i)]
+    rng = np.random.default_rng(7)
+    for item, pair in enumerate(rng.permutation(pairs)[:60]):
+        rows[item, pair] = rng.uniform(0.2, 0.9, size=2)
+    ready, belief, _ = used(Policy(EveryPlace(), Ridge(0.3), Ellipsoid(1.5), Diverse(kind)), rows)
+    number, problem, request = COVERAGE_KINDS[kind], Problem(60, 4, 12), ask(rows)
+    layout, values, covered = ready.scratch(problem).scoring.layout, np.zeros(60), np.zeros(12)
+    lay_out_features(layout, request)
+    assert layout.edition[1] == 1
+    score_all(belief, layout, request.candidates, IDENTITY, 1.5, covered, AS_IS, values)
+    for placed in (3, 17, 40, 55):
+        covered += [gain(rows[placed, i], covered[i], number) for i in range(12)]
+        score_changed(belief, layout, request, IDENTITY, 1.5, covered, number, placed, values)
+        exact = np.array([[gain(row[i], covered[i], number) for i in range(12)] for row in rows])
+        width = np.sqrt(np.einsum("ij,jk,ik->i", exact, belief.inverse, exact))
+        assert values == pytest.approx(exact @ belief.theta + 1.5 * width)

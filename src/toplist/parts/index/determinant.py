@@ -15,9 +15,10 @@ from toplist.parts.index.layout import Layout, empty_layout
 from toplist.parts.index.link import IDENTITY
 from toplist.parts.memory.position_ridge import ridge_prior, squared_discounts
 from toplist.parts.memory.ridge import Linear, widths
-from toplist.parts.memory.symmetric import cholesky
+from toplist.parts.memory.symmetric import factor
 
 THEORY = -1.0  # in compiled code, a level that the horizon gives
+TINY = 1e-150  # down to this, numbers are multiplied, because a logarithm of each takes longer
 
 
 class DeterminantScratch(NamedTuple):
@@ -102,14 +103,20 @@ class DeterminantBound(NamedTuple):
 
 
 @helper
-def determinant_radius(belief: Linear, scoring: DeterminantBound, factor: Floats) -> float:
+def determinant_radius(belief: Linear, scoring: DeterminantBound, upper: Floats) -> float:
     """beta for the next list."""
     if belief.clock[0] <= 0.0:
         return 1.0
-    cholesky(belief.gram, factor)
-    logarithm = 0.0
+    factor(belief.gram, upper)
+    logarithm, product = 0.0, 1.0
     for i in range(len(belief.theta)):  # relative to the prior, so that nothing is lost where that is large
-        logarithm += math.log(factor[i, i] * factor[i, i] / scoring.prior)
+        share = scoring.prior * upper[i, i] * upper[i, i]  # at most 1: the diagonal has reciprocals
+        if product * share < TINY:
+            logarithm -= math.log(product)
+            product = share
+        else:
+            product *= share
+    logarithm -= math.log(product)
     delta = scoring.delta
     if delta < 0.0:
         delta = 1.0 / math.sqrt(scoring.steps if scoring.steps > 0.0 else belief.clock[0] + 1.0)

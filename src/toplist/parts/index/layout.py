@@ -40,7 +40,7 @@ class Layout(NamedTuple):
     most: Ints  # one element: the largest number of features of an item
     edition: Ints  # two elements: that of the features, -1 for none; and whether they are sparse
     weights: Floats  # theta and M^-1, scaled so that they apply to features instead of gains
-    matrix: Floats  # (d * d), row after row, and its diagonal: where features are sparse
+    matrix: Floats  # (d * d), row after row, its lower triangle, and its diagonal: where features are sparse
     diagonal: Floats
     left: Floats  # per feature, the share not covered
     chunk: Floats  # (d, CHUNK), or fewer columns if there are fewer items
@@ -166,13 +166,30 @@ def fill_weights(belief: Any, layout: Layout, covered: Floats, kind: int) -> Non
 
 @routine
 def fill_matrix(belief: Any, layout: Layout) -> None:
-    """Fill `matrix`, scaled like the weights."""
+    """Fill the lower triangle of `matrix`, scaled like the weights."""
     d, left = len(layout.left), layout.left
     for i in range(d):
         row, inverse, own = layout.matrix[i * d : (i + 1) * d], belief.inverse[i], left[i]
-        for j in range(d):
+        for j in range(i + 1):
             row[j] = own * left[j] * inverse[j]
         layout.diagonal[i] = row[i]
+
+
+@routine
+def scale_feature(belief: Any, layout: Layout, feature: int, squared: bool, covered: Floats, kind: int) -> None:
+    """Scale weights and matrix anew after the coverage of one feature has changed."""
+    if kind != PROBABILISTIC:  # nothing is scaled
+        return
+    d, left = len(layout.left), layout.left
+    own = 1.0 - covered[feature]
+    left[feature], layout.weights[feature] = own, own * belief.theta[feature]
+    if squared:
+        row, inverse = layout.matrix[feature * d : (feature + 1) * d], belief.inverse[feature]
+        for j in range(feature + 1):
+            row[j] = own * left[j] * inverse[j]
+        layout.diagonal[feature] = row[feature]
+        for i in range(feature + 1, d):
+            layout.matrix[i * d + feature] = left[i] * own * belief.inverse[i, feature]
 
 
 @routine
@@ -208,21 +225,22 @@ def score_changed(
 
     All dense items have changed; if there are many features, those that cannot be the best get upper bounds.
     """
+    if layout.edition[1] == 1:
+        for row in range(layout.most[0]):
+            if layout.degree[row, placed] != 0.0:
+                scale_feature(belief, layout, layout.topic[row, placed], bonus > 0.0, covered, kind)
+        for row in range(layout.most[0]):
+            if layout.degree[row, placed] != 0.0:
+                feature = layout.topic[row, placed]
+                first, end = layout.begin[feature], layout.begin[feature + 1]
+                score_listed(layout, first, end, link, bonus, covered, kind, values)
+        return
     fill_weights(belief, layout, covered, kind)
-    screened = layout.edition[1] == 0 and bonus > 0.0
-    if screened and len(covered) >= FEW_FEATURES and len(request.candidates) >= FEW_ITEMS and score_contenders(
+    many = len(covered) >= FEW_FEATURES and len(request.candidates) >= FEW_ITEMS
+    if not (bonus > 0.0 and many) or not score_contenders(
         belief, layout.screen, layout.columns, layout.weights, layout.left, request, link, bonus, covered, kind, values
-    ):  # fmt: skip
-        return
-    if layout.edition[1] == 0:
+    ):
         score_dense(belief, layout, request.candidates, link, bonus, covered, kind, values)
-        return
-    if bonus > 0.0:
-        fill_matrix(belief, layout)
-    for row in range(layout.most[0]):
-        if layout.degree[row, placed] != 0.0:
-            feature = layout.topic[row, placed]
-            score_listed(layout, layout.begin[feature], layout.begin[feature + 1], link, bonus, covered, kind, values)
 
 
 @routine

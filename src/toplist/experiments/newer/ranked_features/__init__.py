@@ -38,5 +38,9 @@ EXPERIMENT = contest_experiment(
             (PBM, "recur-rank"), (PBM, "cascade-lin-ucb"),
         ),
     ],
+    deviations=[
+        "This is the second problem that was tried. On the first, attraction was logistic, while the paper assumes a "
+        "linear one: in some runs RecurRank dropped a good item for ever, and with 400 runs nothing was met.",
+    ],
     seconds=60.0,
 )  # fmt: skip
