@@ -58,9 +58,10 @@ def select_by_keys(values: Floats, request: Request, keys: Ints, chosen: Ints, s
             place = key & (PLACES - 1)
             chosen[position], scores[position] = first + place, values[place]
         position += 1  # noqa: SIM113 - compiled, `enumerate` is slower
-    unclear = is_unclear(a, b, values) | is_unclear(b, c, values)
-    for i in range(count):
-        unclear |= (keys[i] != d) & is_unclear(keys[i], d, values)
+    worth_b, worth_c, worth_d = values[b & (PLACES - 1)], values[c & (PLACES - 1)], values[d & (PLACES - 1)]
+    unclear = is_unclear(a, b, values[a & (PLACES - 1)], worth_b) | is_unclear(b, c, worth_b, worth_c)
+    for i in range(count):  # vectorised, since no place is read off a key
+        unclear |= (keys[i] != d) & is_unclear(keys[i], d, values[i], worth_d)
     return not unclear
 
 
@@ -76,11 +77,11 @@ def fill_keys(values: Floats, labels: Ints, key: int, keys: Ints) -> None:
 
 
 @helper
-def is_unclear(key: int, other: int, values: Floats) -> bool:
+def is_unclear(key: int, other: int, value: float, other_value: float) -> bool:
     """Whether the leading bits of values or standings agree, though these can differ."""
     same = (key >> LOW_BITS) == (other >> LOW_BITS)
     standings_agree = (key >> PLACE_BITS) == (other >> PLACE_BITS)
-    return bool(same & (standings_agree | (values[key & (PLACES - 1)] != values[other & (PLACES - 1)])))
+    return bool(same & (standings_agree | (value != other_value)))
 
 
 @helper
