@@ -259,6 +259,8 @@ def curve_table(effort: Effort) -> Table:
         "first list": nanoseconds,
         "median": nanoseconds,
         "p99": nanoseconds,
+        "rank": nanoseconds,
+        "again": nanoseconds,
         "bytes per item": lambda value: f"{value:.0f}",
         "with names": lambda value: f"{value:.0f}",
         "target": str,
@@ -266,6 +268,7 @@ def curve_table(effort: Effort) -> Table:
     }
     notes = [
         f"CPU time of rank + learn, K = 10, over {lists} lists after the first; integers as ids.",
+        "rank: without learn; again: another list at once, for which nothing has changed and memory is near.",
         "never seen: at first all items are equal, and a list looks at one number for each 128 of them.",
         "spread out: all items were examined, and differ.",
         f"bytes per item: what a ranker holds after {TRACED_LISTS} lists, in Python and NumPy, without the ids.",
@@ -291,14 +294,27 @@ def curve_cells(policy: str, items: int, spread: bool, lists: int) -> dict[str, 
         ranker.learn(shown, clicks=[{"position": number % 10 + 1}] if number % 3 == 0 else [])
         seconds[number] = time.process_time() - begun
     middle, late = float(np.median(seconds)), float(np.quantile(seconds, 0.99))
+    parts = rank_cells(ranker, lists // 10)
     del ranker, shown
-    cells = {"first list": first, "median": middle, "p99": late} | memory_cells(policy, items, spread)
+    cells = {"first list": first, "median": middle, "p99": late} | parts | memory_cells(policy, items, spread)
     if items != JUDGED:
         return cells | verdict_cells(0.0, None)
     return cells | {
         "target": f"<= {MEDIAN.number:g} us, p99 <= {P99.number:g} us",
         "verdict": "reached" if MEDIAN.reached(middle * 1e6) and P99.reached(late * 1e6) else "MISSED",
     }
+
+
+def rank_cells(ranker: Ranker, lists: int) -> dict[str, float]:
+    """Medians of a list after one was learned, and of another one at once."""
+    seconds = np.zeros((lists, 2))
+    for number in range(lists):
+        for turn in range(2):
+            begun = time.process_time()
+            shown = ranker.rank()
+            seconds[number, turn] = time.process_time() - begun
+        ranker.learn(shown, clicks=[{"position": number % 10 + 1}] if number % 3 == 0 else [])
+    return dict(zip(("rank", "again"), np.median(seconds, axis=0).tolist(), strict=True))
 
 
 def memory_cells(policy: str, items: int, spread: bool) -> dict[str, float]:
