@@ -212,11 +212,10 @@ class Player:
 
     def _environment_and_run(self, linked: bool) -> tuple[Any, Run]:
         """World and users, and the run; `linked` to machine code of their own, the policy is compiled without them."""
-        environment = Environment(self.setup.world, self.users)
         if not linked:
-            return environment, self.run
+            return Environment(self.setup.world, self.users), self.run
         if self._link is None:
-            self._link = EnvironmentLink(environment, self.run)
+            self._link = EnvironmentLink(Environment(self.setup.world, self.users), self.run)
         if self._linked_run is None:
             self._linked_run = self.run._replace(moment=())  # whose type would differ from world to world
         return self._link.environment, self._linked_run

@@ -17,6 +17,7 @@ from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import is_contiguous, select
 
 WIDTH = 4  # inputs of the network
+PAIR = 2 * WIDTH  # of two networks side by side
 PLACE_BITS, STANDING_BITS = 5, 15
 LOW_BITS = PLACE_BITS + STANDING_BITS
 PLACES = 1 << PLACE_BITS
@@ -50,8 +51,11 @@ def select_by_keys(values: Floats, request: Request, keys: Ints, chosen: Ints, s
     first, count, wanted = request.candidates[0], len(request.candidates), len(chosen)
     fill_keys(values[:count], request.labels[first : first + count], request.key, keys)
     a, b, c, d = sort_four(keys, 0)
-    for begin in range(WIDTH, count, WIDTH):
+    others = sort_four(keys, WIDTH)
+    for begin in range(PAIR, count, PAIR):  # two at a time, since neither waits for the other
         a, b, c, d = best_four(a, b, c, d, sort_four(keys, begin))
+        others = best_four(others[0], others[1], others[2], others[3], sort_four(keys, begin + WIDTH))
+    a, b, c, d = best_four(a, b, c, d, others)
     position = 0
     for key in (a, b, c, d):
         if position < wanted:
@@ -67,12 +71,12 @@ def select_by_keys(values: Floats, request: Request, keys: Ints, chosen: Ints, s
 
 @helper
 def fill_keys(values: Floats, labels: Ints, key: int, keys: Ints) -> None:
-    """Fill the keys of contiguous items; the lowest ones fill the last four."""
+    """Fill the keys of contiguous items; the lowest ones fill the last eight."""
     bits, count = values.view(np.int64), len(values)
     for i in range(count):
         standing = (branch(key, labels[i]) >> (64 - STANDING_BITS)) + (1 << (STANDING_BITS - 1))
         keys[i] = ((bits[i] >> LOW_BITS) << LOW_BITS) | (standing << PLACE_BITS) | i
-    for i in range(count, (count + WIDTH - 1) // WIDTH * WIDTH):
+    for i in range(count, (count + PAIR - 1) // PAIR * PAIR):
         keys[i] = LOWEST
 
 
