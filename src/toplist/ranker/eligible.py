@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,7 +23,7 @@ LARGEST = (1 << 63) - 1  # the largest lot
 
 
 def eligible_slots(
-    items: ItemSlots, among: list[ItemId] | None, exclude: list[ItemId], pinned: dict[int, int], longest: int,
+    items: ItemSlots, among: Sequence[ItemId] | None, exclude: Sequence[ItemId], pinned: dict[int, int], longest: int,
     takes_gaps: bool,
 ) -> Candidates:  # fmt: skip
     """The eligible slots with the pinned ones; with gaps, if the policy takes them and most slots are eligible.
