@@ -6,6 +6,7 @@ import gc
 import hashlib
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
@@ -18,9 +19,10 @@ from benchmarks.measure import Effort
 from benchmarks.report import Show, Table, Target, nanoseconds, times, verdict_cells
 from toplist import Ranker
 
-SIZES = (Size(1000, 10), Size(100_000, 10), Size(1_000_000, 10))
+SIZES = (Size(1000, 10), Size(10_000, 10), Size(100_000, 10), Size(1_000_000, 10))
 QUICK_SIZES = (Size(200, 4),)
 POLICY = "dcm-kl-ucb"
+POLICIES = ("dcm-ts", POLICY, "cascade-ucb1")
 LISTS, QUICK_LISTS = 200, 5
 AT_MOST = Target(1.5, at_most=True)
 
@@ -28,11 +30,13 @@ WHOLE_SIZE, QUICK_WHOLE_SIZE = Size(1_000_000, 10), Size(300, 4)
 # A fifth of the seconds that these took for a million items before the work on very many items.
 FIFTHS = {"build": 2.4 / 5, "build with a prior": 7.6 / 5, "load": 2.0 / 5, "estimates()": 2.0 / 5}
 COME_AND_GO = Target(100.0, at_most=True)  # us besides the list, whatever the number of items
-NEW_ITEMS = {1_000_000: Target(90.0 / 5, at_most=True)}  # ms: a fifth of before
+GROWTH = Target(1.0, at_most=True)  # us per item, since as many have to come until the next growth
+GROWTHS = 3
+NEW_ITEMS = {10_000: Target(0.5 / 5, at_most=True), 1_000_000: Target(90.0 / 5, at_most=True)}  # ms: a fifth of before
 
 CURVE, QUICK_CURVE = (1000, 10_000, 100_000, 1_000_000, 10_000_000), (1000, 5000)
 CURVE_LISTS, QUICK_CURVE_LISTS = 2000, 30
-CURVE_POLICIES = ("dcm-kl-ucb", "cascade-ucb1", "dcm-ts")
+TRACED_LISTS = 30
 MEDIAN, P99 = Target(150.0, at_most=True), Target(1000.0, at_most=True)
 JUDGED = 1_000_000  # items at which the curve has targets
 
@@ -48,8 +52,10 @@ def measure(effort: Effort) -> Sequence[Table]:
 def exceptions_table(effort: Effort) -> Table:
     """Each kind of list beside a plain one of the same ranker, in turn."""
     lists = QUICK_LISTS if effort.quick else LISTS
-    rows = [row for size in (QUICK_SIZES if effort.quick else SIZES) for row in exceptions(size, lists)]
+    sizes = QUICK_SIZES if effort.quick else SIZES
+    rows = [row for policy in POLICIES for size in sizes for row in exceptions(policy, size, lists)]
     columns: dict[str, Show] = {
+        "algorithm": str,
         "what": str,
         "size": str,
         "baseline": str,
@@ -60,17 +66,18 @@ def exceptions_table(effort: Effort) -> Table:
         "verdict": str,
     }
     notes = [
-        f"CPU time of a list of {POLICY}, median of up to {lists}; the baseline in turn with it, on the same ranker.",
+        f"CPU time of a list, median of up to {lists}; the baseline in turn with it, on the same ranker.",
+        f"after a growth: one more item, for which the ranker makes room for twice as many, and a list; of {GROWTHS}.",
         "by sets: the eligible slots as np.setdiff1d and np.union1d find them, without the list.",
         "new_per_list: another ranker of the same items, of which the first half was examined.",
     ]
     return Table("Ranker: lists with exceptions, and items that come and go", columns, rows, notes)
 
 
-def exceptions(size: Size, lists: int) -> list[dict[str, Any]]:
-    """The rows of one size."""
+def exceptions(policy: str, size: Size, lists: int) -> list[dict[str, Any]]:
+    """The rows of one policy and size."""
     names = [f"item {n}" for n in range(size.items)]
-    ranker, limited = (Ranker(names, size.positions, POLICY, seed=1, new_per_list=limit) for limit in (None, 2))
+    ranker, limited = (Ranker(names, size.positions, policy, seed=1, new_per_list=limit) for limit in (None, 2))
     for start in range(0, size.items, 2 * size.positions):
         limited.learn(limited.adopt(names[start : start + size.positions]), clicks=())
     for each in (ranker, limited):
@@ -105,17 +112,40 @@ def exceptions(size: Size, lists: int) -> list[dict[str, Any]]:
         ),
     ]
     ranker.hide(hundred[:50])
-    rows.append(compare("50 items hidden", limited_to_plain(names, size), ranker.rank, lists, AT_MOST))
+    rows.append(compare("50 items hidden", limited_to_plain(policy, names, size), ranker.rank, lists, AT_MOST))
     few = max(3, min(lists, 2_000_000 // size.items))
     rows.append(
         compare("among every second", by_sets, lambda: ranker.rank(among=even), few, None) | {"baseline": "by sets"}
     )
-    return [row | {"size": str(size)} for row in rows]
+    rows.append(after_growth(policy, names, size))
+    return [row | {"algorithm": policy, "size": str(size)} for row in rows]
 
 
-def limited_to_plain(names: Sequence[str], size: Size) -> Callable[[], Any]:
+def after_growth(policy: str, names: Sequence[str], size: Size) -> dict[str, Any]:
+    """The row of an item that comes when all room is taken, and the list after it."""
+    seconds: tuple[list[float], list[float]] = ([], [])
+    for _ in range(GROWTHS + 1):  # the first compiles
+        ranker = Ranker(names, size.positions, policy, seed=1)
+        play(ranker, 20)
+        ranker.rank(exclude=names[:1])  # from now on it knows where each name is
+        gc.collect()
+        begun = time.process_time()
+        ranker.rank()
+        listed = time.process_time()
+        ranker.add("one more")
+        ranker.rank()
+        seconds[1].append(time.process_time() - listed)
+        seconds[0].append(listed - begun)
+    first, second = (median(each[1:]) for each in seconds)
+    cells = {"what": "after a growth", "baseline": "plain list", "plain": first, "cost": second}
+    cells |= {"ratio": second / max(first, 1e-9)}
+    target = GROWTH if size in SIZES else None
+    return cells | verdict_cells(1e6 * second / size.items, target, " us per item")
+
+
+def limited_to_plain(policy: str, names: Sequence[str], size: Size) -> Callable[[], Any]:
     """Plain lists of another ranker, from which nothing is hidden."""
-    other = Ranker(names, size.positions, POLICY, seed=1)
+    other = Ranker(names, size.positions, policy, seed=1)
     play(other, 100)
     return other.rank
 
@@ -219,7 +249,7 @@ def curve_table(effort: Effort) -> Table:
     lists = QUICK_CURVE_LISTS if effort.quick else CURVE_LISTS
     rows = [
         {"algorithm": policy, "what": what, "L": f"{items:,}"} | curve_cells(policy, items, spread, lists)
-        for policy in CURVE_POLICIES
+        for policy in POLICIES
         for what, spread in (("never seen", False), ("spread out", True))
         for items in (QUICK_CURVE if effort.quick else CURVE)
     ]
@@ -230,15 +260,20 @@ def curve_table(effort: Effort) -> Table:
         "first list": nanoseconds,
         "median": nanoseconds,
         "p99": nanoseconds,
+        "rank": nanoseconds,
+        "again": nanoseconds,
         "bytes per item": lambda value: f"{value:.0f}",
+        "with names": lambda value: f"{value:.0f}",
         "target": str,
         "verdict": str,
     }
     notes = [
         f"CPU time of rank + learn, K = 10, over {lists} lists after the first; integers as ids.",
+        "rank: without learn; again: another list at once, for which nothing has changed and memory is near.",
         "never seen: at first all items are equal, and a list looks at one number for each 128 of them.",
         "spread out: all items were examined, and differ.",
-        "bytes per item: growth of resident memory from before the ranker until after its lists.",
+        f"bytes per item: what a ranker holds after {TRACED_LISTS} lists, in Python and NumPy, without the ids.",
+        "with names: and with the table that finds items by their ids, which is made when an item is first named.",
     ]
     return Table("Ranker: from a thousand to ten million items", columns, rows, notes)
 
@@ -247,7 +282,6 @@ def curve_cells(policy: str, items: int, spread: bool, lists: int) -> dict[str, 
     """The cells of one ranker."""
     play(Ranker(range(5000), 10, policy), 20)  # compiles
     gc.collect()
-    before = resident()
     ranker = KnownItems(range(items), 10, policy, seed=1)
     if spread:
         ranker.spread_out()
@@ -261,13 +295,45 @@ def curve_cells(policy: str, items: int, spread: bool, lists: int) -> dict[str, 
         ranker.learn(shown, clicks=[{"position": number % 10 + 1}] if number % 3 == 0 else [])
         seconds[number] = time.process_time() - begun
     middle, late = float(np.median(seconds)), float(np.quantile(seconds, 0.99))
-    cells = {"first list": first, "median": middle, "p99": late, "bytes per item": (resident() - before) / items}
+    parts = rank_cells(ranker, lists // 10)
+    del ranker, shown
+    cells = {"first list": first, "median": middle, "p99": late} | parts | memory_cells(policy, items, spread)
     if items != JUDGED:
         return cells | verdict_cells(0.0, None)
     return cells | {
         "target": f"<= {MEDIAN.number:g} us, p99 <= {P99.number:g} us",
         "verdict": "reached" if MEDIAN.reached(middle * 1e6) and P99.reached(late * 1e6) else "MISSED",
     }
+
+
+def rank_cells(ranker: Ranker, lists: int) -> dict[str, float]:
+    """Medians of a list after one was learned, and of another one at once."""
+    seconds = np.zeros((lists, 2))
+    for number in range(lists):
+        for turn in range(2):
+            begun = time.process_time()
+            shown = ranker.rank()
+            seconds[number, turn] = time.process_time() - begun
+        ranker.learn(shown, clicks=[{"position": number % 10 + 1}] if number % 3 == 0 else [])
+    return dict(zip(("rank", "again"), np.median(seconds, axis=0).tolist(), strict=True))
+
+
+def memory_cells(policy: str, items: int, spread: bool) -> dict[str, float]:
+    """Bytes of a ranker as in the curve, for each item."""
+    ids = list(range(items))
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    ranker = KnownItems(ids, 10, policy, seed=1)
+    if spread:
+        ranker.spread_out()
+    play(ranker, TRACED_LISTS)
+    gc.collect()
+    held = tracemalloc.get_traced_memory()[0] - before
+    ranker.rank(exclude=ids[:1])
+    named = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    return {"bytes per item": held / items, "with names": named / items}
 
 
 class KnownItems(Ranker):
@@ -279,9 +345,3 @@ class KnownItems(Ranker):
         belief.examined[:] = numbers.uniform(20.0, 400.0, len(self))
         belief.clicked[:] = numbers.uniform(0.0, 0.3, len(self)) * belief.examined
         belief.clock[0] = 1e6
-
-
-def resident() -> int:
-    """Bytes of memory in use."""
-    status = Path("/proc/self/statm")
-    return int(status.read_text().split()[1]) * 4096 if status.exists() else 0

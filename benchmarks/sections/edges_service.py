@@ -16,6 +16,7 @@ from benchmarks.sections.service import POLICY, PROGRAM, RANKING, WINDOW, run_lo
 from benchmarks.server import UNLIMITED, Server, item_names, serving
 
 SIZES, QUICK_SIZES = (Size(1000, 10), Size(100_000, 10), Size(1_000_000, 10)), (Size(16, 4),)
+HIDING, HIDDEN = "with-hidden-items", 50  # a ranking of the same items, and how many of them are never shown
 LISTS, QUICK_LISTS = 200, 5  # of one kind, in a round
 ROUNDS = 5
 AT_MOST = Target(1.5, at_most=True)
@@ -42,26 +43,30 @@ def measure(effort: Effort) -> Sequence[Table]:
     }
     notes = [
         f"CPU time of the server's process for a list of {POLICY}, reported as final; medians over rounds of",
-        f"{LISTS} lists of each kind on one connection, in turn.",
+        f"{LISTS} lists of each kind on one connection, in turn. Items hidden: in another ranking of the same size.",
     ]
     return [Table("Service: lists with exceptions", columns, rows, notes)]
 
 
 def exceptions(server: Server, size: Size, effort: Effort) -> list[dict[str, Any]]:
     """The rows of one size."""
-    server.create(RANKING, size.items, size.positions, policy=POLICY, click_window=WINDOW)
     names, lists = item_names(size.items), QUICK_LISTS if effort.quick else LISTS
-    kinds: dict[str, Mapping[str, Any]] = {
-        "plain": {},
-        "one item excluded": {"exclude": names[5:6]},
-        "100 items excluded": {"exclude": names[:: max(1, size.items // 100)][: min(100, size.items // 2)]},
-        "one item pinned": {"pins": {"3": names[7]}},
+    for ranking in (RANKING, HIDING):
+        server.create(ranking, size.items, size.positions, policy=POLICY, click_window=WINDOW)
+    for name in names[1 :: max(2, size.items // HIDDEN)][:HIDDEN]:
+        server.must("PUT", f"/v1/rankings/{HIDING}/items/{name}", {"hidden": True})
+    kinds: dict[str, tuple[str, Mapping[str, Any]]] = {
+        "plain": (RANKING, {}),
+        "one item excluded": (RANKING, {"exclude": names[5:6]}),
+        "100 items excluded": (RANKING, {"exclude": names[:: max(1, size.items // 100)][: min(100, size.items // 2)]}),
+        "one item pinned": (RANKING, {"pins": {"3": names[7]}}),
+        f"{HIDDEN} items hidden": (HIDING, {}),
     }
     cpu: dict[str, list[float]] = {name: [] for name in kinds}
     for turn in range(min(effort.rounds, ROUNDS) + 1):  # the first warms up
         for name in list(kinds)[:: 1 if turn % 2 == 0 else -1]:
             before = server.cpu()
-            run_load(server, [visitor(kinds[name], lists)])
+            run_load(server, [visitor(*kinds[name], lists)])
             cpu[name].append((server.cpu() - before) / lists)
     plain = sorted(cpu["plain"][1:])
     rows = []
@@ -74,9 +79,9 @@ def exceptions(server: Server, size: Size, effort: Effort) -> list[dict[str, Any
     return rows
 
 
-def visitor(body: Mapping[str, Any], lists: int) -> Visitor:
+def visitor(ranking: str, body: Mapping[str, Any], lists: int) -> Visitor:
     """A visitor who asks for lists of one kind, and reports each as seen without a click."""
-    ask = request("POST", f"/v1/rankings/{RANKING}/lists", json.dumps(body).encode(), "list")
+    ask = request("POST", f"/v1/rankings/{ranking}/lists", json.dumps(body).encode(), "list")
     report, left = json.dumps({"clicks": [], "final": True}).encode(), lists
 
     def following(answer: Answer | None) -> Ask | None:

@@ -8,14 +8,15 @@ import pytest
 
 import toplist
 from toplist.clicks import PBM, Cascade
+from toplist.core.compiling import compiled
 from toplist.core.problem import Problem
-from toplist.core.randomness import branch
-from toplist.core.slate import NONE, Request, empty_page
+from toplist.core.randomness import branch, toss
+from toplist.core.slate import NONE, Floats, Ints, Page, Request, Slate, empty_page
 from toplist.parts.index.beta_draw import CERTAIN, EVERYTHING
 from toplist.parts.index.draw_level import LEVEL
 from toplist.parts.index.draw_numbers import as_number, top_bits
 from toplist.parts.index.exposure import draw_reaching, exposure_bound
-from toplist.parts.index.exposure_draw import draw_exposed, exposure_limit, fill_envelope, posterior_mode
+from toplist.parts.index.exposure_draw import ExposureDraws, draw_exposed, exposure_limit, fill_envelope, posterior_mode
 from toplist.parts.index.select import select
 from toplist.policies import make
 from toplist.worlds import Fixed
@@ -104,27 +105,49 @@ def test_no_number_above_its_limit_leads_to_a_draw_that_reaches_the_level(examin
     assert reached > 800  # the limits are not simply small
 
 
+@compiled
+def compare_lists(
+    policy: Any, belief: Any, cache: ExposureDraws, other: ExposureDraws, requests: tuple[Request, Request],
+    attraction: Floats, slate: Slate, page: Page, again: Ints, scores: Floats, steps: int,
+) -> int:  # fmt: skip
+    """Learn from lazy lists, and count those that differ from the lists of drawing for everything."""
+    wrong, positions = 0, len(again)
+    for step in range(steps):
+        asked, key = requests[1] if step % 8 == 7 else requests[0], branch(3, step)
+        request = Request(
+            asked.candidates, positions, asked.pins, asked.order, asked.features, 0, asked.labels, key, asked.present,
+            asked.exceptions,
+        )  # fmt: skip
+        policy.scoring.top(belief, cache, request, slate.items, scores[0])
+        found = draw_reaching(belief, other, request, branch(key, -1), EVERYTHING)
+        select(other.value, other.items, found, asked.labels, key, again, scores[1])
+        same = found == len(asked.candidates)
+        for place in range(positions):
+            same = same and slate.items[place] == again[place] and scores[0, place] == scores[1, place]
+            chance = attraction[slate.items[place]] / (1.0 + place)
+            page.clicks[place] = 1 if toss(branch(6, step), slate.items[place], chance) else 0
+        wrong += 0 if same else 1
+        policy.learn(belief, slate, page)
+    return wrong
+
+
 @pytest.mark.parametrize(("items", "positions"), [(60, 3), (40, 1), (5, 3)])
 def test_lists_are_those_of_drawing_for_everything(items: int, positions: int) -> None:
-    """List for list over 600 steps, with all candidates or some of them, and with far fewer draws."""
-    problem, rng = Problem(items, positions, 0, 600), np.random.default_rng(items)
+    """List for list over 100,000 steps, with all candidates or some of them, and with far fewer draws."""
+    steps = 100_000
+    problem, rng = Problem(items, positions, 0, steps), np.random.default_rng(items)
     policy = make("pbm-ts").prepare(problem)
-    index, belief, page = policy.scoring, policy.begin(problem), empty_page(positions)
-    cache, other, slate = index.scratch(problem), index.scratch(problem), policy.slate(problem)
+    belief, page, slate = policy.begin(problem), empty_page(positions), policy.slate(problem)
+    cache, other = policy.scoring.scratch(problem), policy.scoring.scratch(problem)
     attraction, labels = 0.5 * rng.random(items) ** 2, rng.integers(-(2**62), 2**62, items)
     again, scores, slate.size[0] = np.zeros(positions, dtype=np.int64), np.zeros((2, positions)), positions
-    some = np.flatnonzero(rng.random(items) < 0.8)
-    for step in range(600):
-        among = some if step % 8 == 7 else np.arange(items)
-        request = Request(among, positions, NONE, NONE, np.zeros((items, 0)), 0, labels, branch(3, step))
-        index.top(belief, cache, request, slate.items, scores[0])
-        found = draw_reaching(belief, other, request, branch(request.key, -1), EVERYTHING)
-        assert found == len(among)
-        select(other.value, other.items, found, labels, request.key, again, scores[1])
-        assert slate.items.tolist() == again.tolist()
-        assert scores[0].tolist() == scores[1].tolist()
-        page.clicks[:] = rng.random(positions) < attraction[slate.items] / np.arange(1, positions + 1)
-        policy.learn(belief, slate, page)
+    everything, some = (
+        Request(among, positions, NONE, NONE, np.zeros((items, 0)), 0, labels, 0)
+        for among in (np.arange(items), np.flatnonzero(rng.random(items) < 0.8))
+    )
+    requests = (everything, some)
+    wrong = compare_lists(policy, belief, cache, other, requests, attraction, slate, page, again, scores, steps)
+    assert wrong == 0
     if items > 10:
         assert cache.levels[LEVEL] > 0.0
         assert cache.drawn[0] < other.drawn[0] / 3

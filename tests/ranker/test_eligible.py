@@ -213,9 +213,9 @@ def test_candidates_are_those_of_set_arithmetic(data: st.DataObject) -> None:
     excluded = data.draw(SLOTS) & present
     pins = dict(enumerate(data.draw(st.lists(st.sampled_from(sorted(visible - excluded)), max_size=3, unique=True))
                           if visible - excluded else []))  # fmt: skip
-    names = None if asked is None else [f"item {slot}" for slot in asked]
+    names = None if asked is None else [f"item {slot}" for slot in data.draw(st.permutations(sorted(asked)))]
     takes_gaps = data.draw(st.booleans())
-    left_out = [f"item {slot}" for slot in excluded]
+    left_out = [f"item {slot}" for slot in data.draw(st.permutations(sorted(excluded)))]
     found = eligible_slots(items, names, left_out, pins, 3, takes_gaps)
     expected = ((visible if asked is None else asked & visible) - excluded) | set(pins.values())
     assert found.eligible().tolist() == sorted(expected)

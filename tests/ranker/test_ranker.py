@@ -337,6 +337,7 @@ def test_a_wrong_page_changes_nothing(page: dict[str, Any], message: str) -> Non
         (lambda r: r.rank(among=["cofee"]), "perhaps you mean 'coffee'"),
         (lambda r: r.rank(among="tea"), r"write \['tea'\] for one, \[\] for none"),
         (lambda r: r.rank(among=["tea", "tea"]), "must be different items; name 'tea' once"),
+        (lambda r: r.rank(exclude=["milk", "tea", "milk"]), "must be different items; name 'milk' once"),
         (lambda r: r.rank(exclude=["beer"]), "An item of exclude is 'beer'"),
         (lambda r: r.rank(positions=0), "positions is 0"),
         (lambda r: r.rank(positions=4), "positions is 4, but must be at most 3"),

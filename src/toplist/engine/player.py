@@ -16,7 +16,7 @@ from toplist.engine.linked_environment import EnvironmentLink
 from toplist.engine.play import Environment, Run, changes_key, play_compiled, sample_every_item_compiled
 
 SHORT = 40_000  # lists times items: plain Python plays them in less time than the compiler takes
-FEW = 20_000  # samples of all runs: plain Python gives them in less time than the compiler takes
+FEW = 10_000  # samples of all runs: plain Python gives them in less time than the compiler takes
 SMALL = 1 << 20  # bytes of state: copying them back is cheaper than making them again
 
 
@@ -91,9 +91,13 @@ class RunSetup(NamedTuple):
                 waiting.extend(part)
         return False
 
+    def has_breakpoints(self) -> bool:
+        """Whether the world tells when it changes abruptly."""
+        return hasattr(self.world, "breakpoints") and self.problem.steps is not None
+
     def breakpoints(self, key: int) -> list[int]:
         """Steps after which the world changed abruptly in the run of this key; empty if the world reports none."""
-        if not hasattr(self.world, "breakpoints") or self.problem.steps is None:
+        if not self.has_breakpoints():
             return []
         steps: list[int] = self.world.breakpoints(changes_key(request_key(key)), self.problem.steps).tolist()
         return steps
@@ -160,6 +164,7 @@ class Player:
         self._sampled_positions = setup.sampled_positions()
         self._is_linked = compiled and can_link()
         self._link: EnvironmentLink | None = None
+        self._linked_run: Run | None = None
         self._detects = self.policy.capabilities().detects
         self._fresh: list[tuple[Any, Any]] | None = None  # arrays, and copies of them before the first step
         self._is_direct = False  # whether the machine code is called without checking types
@@ -185,6 +190,7 @@ class Player:
             array[...] = fresh
         self.step = 0
         self.run = self.run._replace(request=self.run.request._replace(key=request_key(key)))
+        self._linked_run = None
         if not self._is_direct:  # types are those of the run before
             self._play = direct(self._play, *self._play_arguments(), 0, 0)
             if self._sampled_positions > 0:
@@ -206,12 +212,13 @@ class Player:
 
     def _environment_and_run(self, linked: bool) -> tuple[Any, Run]:
         """World and users, and the run; `linked` to machine code of their own, the policy is compiled without them."""
-        environment = Environment(self.setup.world, self.users)
         if not linked:
-            return environment, self.run
+            return Environment(self.setup.world, self.users), self.run
         if self._link is None:
-            self._link = EnvironmentLink(environment, self.run)
-        return self._link.environment, self.run._replace(moment=())  # whose type would differ from world to world
+            self._link = EnvironmentLink(Environment(self.setup.world, self.users), self.run)
+        if self._linked_run is None:
+            self._linked_run = self.run._replace(moment=())  # whose type would differ from world to world
+        return self._link.environment, self._linked_run
 
     def play(self, until: int) -> None:
         """Continue until `until` steps are played in all."""

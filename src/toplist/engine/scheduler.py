@@ -132,6 +132,8 @@ class RunScheduler:
     def breakpoints(self) -> list[list[int]]:
         """Steps after which the world changed abruptly, per run; empty if it changed in no run."""
         setup = next(iter(self._setups.values()))
+        if not setup.has_breakpoints():
+            return []
         steps = [setup.breakpoints(self._key(run)) for run in range(self._runs)]
         return steps if any(steps) else []
 

@@ -36,19 +36,19 @@ def eligible_slots(
         if len(present) > 0 and items.visible_count < items.used and _are_most(items.visible_count, items, longest):
             return items.candidates(items.used_slots(), present, NONE, items.visible_count)
         return items.candidates(items.visible_slots(), present, NONE, items.visible_count)
-    excluded = items.slots(exclude, "exclude") if exclude else []
-    if pinned and (contradiction := set(excluded) & set(pinned.values())):
+    excluded = items.ascending_slots(exclude, "exclude") if exclude else NONE
+    if pinned and (contradiction := set(excluded.tolist()) & set(pinned.values())):
         name = items.names[contradiction.pop()]
         raise refuse("exclude", name, "without the pinned items", "leave it out of exclude, or of pins")
     if among is not None:
-        slots = _named_slots(items, items.slots(among, "among"), excluded, list(pinned.values()))
+        slots = _named_slots(items, items.ascending_slots(among, "among"), excluded, list(pinned.values()))
         return items.candidates(slots, present, NONE, len(slots))
     if items.has_hidden:
-        excluded = [slot for slot in excluded if not items.is_hidden(slot)]
+        excluded = excluded[items.present[excluded]]
     count = items.visible_count - len(excluded)
     if takes_gaps and len(excluded) <= max(FEW, items.used // MOST_EXCEPTED) and _are_most(count, items, longest):
         slots = items.used_slots() if is_many else items.visible_slots()
-        return items.candidates(slots, present, np.fromiter(sorted(excluded), np.int64, len(excluded)), count)
+        return items.candidates(slots, present, excluded, count)
     kept = items.present[: items.used].copy()
     kept[excluded] = False
     return items.candidates(kept.nonzero()[0], present, NONE, count)
@@ -59,12 +59,13 @@ def _are_most(count: int, items: ItemSlots, longest: int) -> bool:
     return count >= longest and MOST_GAPS * count >= items.used
 
 
-def _named_slots(items: ItemSlots, named: list[int], excluded: list[int], pinned: list[int]) -> Ints:
+def _named_slots(items: ItemSlots, named: Ints, excluded: Ints, pinned: list[int]) -> Ints:
     """Some slots without hidden and excluded ones, and the pinned ones, ascending."""
     if MOST_GAPS * len(named) < items.used:  # a sort is quicker than a scan of all
-        left_out = set(excluded)
-        some = {slot for slot in named if slot not in left_out and not items.is_hidden(slot)}
-        return np.array(sorted(some.union(pinned)), dtype=np.int64)
+        shown = named[items.present[named]]
+        if len(excluded) == 0 and not pinned:
+            return shown
+        return np.array(sorted(set(shown.tolist()).difference(excluded.tolist()).union(pinned)), dtype=np.int64)
     chosen = np.zeros(items.used, dtype=bool)
     chosen[named] = True
     chosen &= items.present[: items.used]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -198,19 +199,30 @@ class ItemSlots:
     def slots(self, names: Any, what: str) -> list[int]:
         """The slots of several items, which must be different."""
         names = several(what, names, "items")
-        slots: list[int] | None = None
+        slots = list(self._slots_in_turn(names, what))
+        if len(set(slots)) < len(slots):
+            raise _named_twice(what, names)
+        return slots
+
+    def ascending_slots(self, names: Sequence[Any], what: str) -> Ints:
+        """The same, ascending: several times quicker for many."""
+        slots = np.fromiter(self._slots_in_turn(names, what), np.int64, len(names))
+        slots.sort()
+        if np.count_nonzero(slots[1:] == slots[:-1]):
+            raise _named_twice(what, names)
+        return slots
+
+    def _slots_in_turn(self, names: Sequence[Any], what: str) -> Sequence[int]:
+        """The slot of each name."""
         try:
             # Nothing but text equals text, but 1.0 and True equal 1.
             if not self._has_integers or PLAIN.issuperset(map(type, names)):
-                slots = list(map(self._slot_of.__getitem__, names))
+                if len(names) < 2:
+                    return [self._slot_of[name] for name in names]
+                return cast("tuple[int, ...]", itemgetter(*names)(self._slot_of))
         except (KeyError, TypeError):
             pass
-        if slots is None:
-            slots = [self.slot(name, f"An item of {what}") for name in names]
-        if len(set(slots)) < len(slots):
-            twice = Counter(names).most_common(1)[0][0]
-            raise refuse(what, list(names), "different items", f"name {twice!r} once")
-        return slots
+        return [self.slot(name, f"An item of {what}") for name in names]
 
     def vacant_slot(self, is_reusable: Callable[[int], bool]) -> int | None:
         """A slot for a new item, or None; `is_reusable` gets the number of lists made before a slot was vacated."""
@@ -283,6 +295,12 @@ class ItemSlots:
                 raise InvalidInput(f"The ranker already has an item {name!r}; choose another name, or leave it out.")
             checked[name] = None
         return list(checked)
+
+
+def _named_twice(what: str, names: Sequence[Any]) -> InvalidInput:
+    """The error of an item that is named more than once."""
+    twice = Counter(names).most_common(1)[0][0]
+    return refuse(what, list(names), "different items", f"name {twice!r} once")
 
 
 def refuse_unused_values(items: Any, features: Any) -> None:

@@ -17,6 +17,7 @@ from toplist.core.slate import Floats, Ints, Request
 from toplist.parts.index.select import is_contiguous, select
 
 WIDTH = 4  # inputs of the network
+PAIR = 2 * WIDTH  # of two networks side by side
 PLACE_BITS, STANDING_BITS = 5, 15
 LOW_BITS = PLACE_BITS + STANDING_BITS
 PLACES = 1 << PLACE_BITS
@@ -50,37 +51,41 @@ def select_by_keys(values: Floats, request: Request, keys: Ints, chosen: Ints, s
     first, count, wanted = request.candidates[0], len(request.candidates), len(chosen)
     fill_keys(values[:count], request.labels[first : first + count], request.key, keys)
     a, b, c, d = sort_four(keys, 0)
-    for begin in range(WIDTH, count, WIDTH):
+    others = sort_four(keys, WIDTH)
+    for begin in range(PAIR, count, PAIR):  # two at a time, since neither waits for the other
         a, b, c, d = best_four(a, b, c, d, sort_four(keys, begin))
+        others = best_four(others[0], others[1], others[2], others[3], sort_four(keys, begin + WIDTH))
+    a, b, c, d = best_four(a, b, c, d, others)
     position = 0
     for key in (a, b, c, d):
         if position < wanted:
             place = key & (PLACES - 1)
             chosen[position], scores[position] = first + place, values[place]
         position += 1  # noqa: SIM113 - compiled, `enumerate` is slower
-    unclear = is_unclear(a, b, values) | is_unclear(b, c, values)
-    for i in range(count):
-        unclear |= (keys[i] != d) & is_unclear(keys[i], d, values)
+    worth_b, worth_c, worth_d = values[b & (PLACES - 1)], values[c & (PLACES - 1)], values[d & (PLACES - 1)]
+    unclear = is_unclear(a, b, values[a & (PLACES - 1)], worth_b) | is_unclear(b, c, worth_b, worth_c)
+    for i in range(count):  # vectorised, since no place is read off a key
+        unclear |= (keys[i] != d) & is_unclear(keys[i], d, values[i], worth_d)
     return not unclear
 
 
 @helper
 def fill_keys(values: Floats, labels: Ints, key: int, keys: Ints) -> None:
-    """Fill the keys of contiguous items; the lowest ones fill the last four."""
+    """Fill the keys of contiguous items; the lowest ones fill the last eight."""
     bits, count = values.view(np.int64), len(values)
     for i in range(count):
         standing = (branch(key, labels[i]) >> (64 - STANDING_BITS)) + (1 << (STANDING_BITS - 1))
         keys[i] = ((bits[i] >> LOW_BITS) << LOW_BITS) | (standing << PLACE_BITS) | i
-    for i in range(count, (count + WIDTH - 1) // WIDTH * WIDTH):
+    for i in range(count, (count + PAIR - 1) // PAIR * PAIR):
         keys[i] = LOWEST
 
 
 @helper
-def is_unclear(key: int, other: int, values: Floats) -> bool:
+def is_unclear(key: int, other: int, value: float, other_value: float) -> bool:
     """Whether the leading bits of values or standings agree, though these can differ."""
     same = (key >> LOW_BITS) == (other >> LOW_BITS)
     standings_agree = (key >> PLACE_BITS) == (other >> PLACE_BITS)
-    return bool(same & (standings_agree | (values[key & (PLACES - 1)] != values[other & (PLACES - 1)])))
+    return bool(same & (standings_agree | (value != other_value)))
 
 
 @helper
