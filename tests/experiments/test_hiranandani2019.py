@@ -14,7 +14,7 @@ from toplist.datasets.ratings import synthetic_ratings
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.result import Result
 from toplist.engine.starts import OneSample
-from toplist.experiments.experiment import DataSet, Findings, Measure, Outcome, Size
+from toplist.experiments.experiment import DataSet, Findings, Measure, Outcome, Play, Size
 from toplist.experiments.hiranandani2019 import figure1 as first
 from toplist.experiments.hiranandani2019 import figure2, figure3, figure4, figure5, figure6a, ratio
 from toplist.experiments.hiranandani2019.both_alphas import ALL, PRINTED, SCALED
@@ -181,6 +181,15 @@ def test_every_experiment_on_made_up_ratings(module: object) -> None:
     for label, one in found.results.items():
         more = figure2.MORE if label.startswith("d = 18") else 1
         assert one.runs == (2 if label.endswith(PRINTED) else 4 * more)  # a third of them, rounded up
+
+
+@pytest.mark.parametrize("module", [figure2, figure3, figure4, figure5])
+def test_a_given_number_of_people_is_that_of_all_panels(module: object) -> None:
+    for runs in (4, 100):
+        jobs = module.EXPERIMENT.jobs(Size(40, runs, runs_given=True), DATA)  # type: ignore[attr-defined]
+        plays = [job for job in jobs if isinstance(job, Play)]
+        assert {job.runs for job in plays} == {runs}
+        assert sum(job.label.endswith(PRINTED) for job in plays) == len(plays) / 2 > 0
 
 
 def test_what_the_data_have_no_topics_for_is_not_played() -> None:

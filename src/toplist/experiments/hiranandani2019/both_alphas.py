@@ -69,11 +69,15 @@ def plays_with_both(
     fewer: int = 1,
     watch: Callable[[Any], float] | None = None,
 ) -> list[Play]:
-    """Plays of every world, by name of its panel, with both alphas; the printed one with `fewer` times fewer runs."""
+    """Plays of every world, by name of its panel, with both alphas.
+
+    The printed one has `fewer` times fewer runs, unless their number was given.
+    """
+    printed = size.runs if size.runs_given else -(-size.runs // fewer)
     return [
         Play(
             f"{panel}, {alpha}" if panel else alpha, policies(names, alpha, norm), world, users, size.steps,
-            -(-size.runs // fewer) if alpha == PRINTED else size.runs, size.seed, watch=watch,
+            printed if alpha == PRINTED else size.runs, size.seed, watch=watch,
         )
         for panel, world in worlds.items()
         for alpha in FORMULAS

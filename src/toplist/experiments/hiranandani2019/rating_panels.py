@@ -45,8 +45,8 @@ MOST = 1000  # items with the most ratings, and people with the most ratings
 PAIRS = "pairs"  # label of the measured share of pairs that attract
 FEWER = 3  # times fewer people with the printed alpha, which clearly gives other figures
 PEOPLE = (
-    "The paper has 100 people per panel. The command plays {} unless --runs is given, which decide most claims in "
-    "minutes, and a third as many with the printed alpha."
+    "The paper has 100 people per panel. The command plays {}, and a third as many with the printed alpha, which "
+    "decide most claims in minutes; --runs gives all panels the same number."
 )
 PanelJobs = Callable[[Size, DataSet | None], list[Play | Measure]]
 NORM = "alpha uses 1 as the length of theta*, which differs from person to person and is at most 1."
