@@ -302,7 +302,7 @@ def test_an_undecided_share_names_the_panels_whose_interval_has_the_limit() -> N
     steps = np.linspace(200, 20_000, 100)
     bent, straight = (
         Result(steps.astype(int), {"CascadeLinUCB": curves}, {"CascadeLinUCB": curves})
-        for curves in ([steps**0.8525, steps**0.8725] * 10, [steps, steps] * 10)
+        for curves in (np.array([steps**0.8525, steps**0.8725] * 10), np.array([steps, steps] * 10))
     )
     panels = {"straight": straight} | {f"K = {place}": bent for place in range(5)}
     found = Findings(Size(20_000, 20), {f"{panel}, {alpha}": panels[panel] for panel in panels for alpha in FORMULAS})

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
+import pytest
 
+from toplist.engine import batch_scheduler
+from toplist.engine.gpu import cuda_device
 from toplist.engine.gpu.batch import ArrayPlace, Batch, BatchLayout
 
 _current: list[HostDevice] = []  # the GPU on which things happen is the last one
@@ -93,4 +96,8 @@ class HostDevice:
         self._check_current()
 
 
-Install = Callable[..., list[HostDevice]]  # the fixture `install`
+def install_stand_ins(monkeypatch: pytest.MonkeyPatch, devices: list[Any]) -> list[Any]:
+    """Let engine="gpu" play on stand-ins."""
+    monkeypatch.setattr(cuda_device, "gpus", lambda: devices)
+    monkeypatch.setattr(batch_scheduler, "gpus", lambda: devices)
+    return devices

@@ -1,12 +1,13 @@
 """Batches of runs as a GPU plays them, in plain Python: the same numbers as the engine's, bit for bit."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from catalogue_problems import USERS, policies, world_for
-from host_device import Install
+from host_device import HostDevice, install_stand_ins
 
 import toplist
 from toplist import InvalidInput
@@ -19,7 +20,14 @@ from toplist.engine.starts import Forced, NeverSeenFirst, OneSample
 from toplist.support.progress import Progress
 from toplist.worlds import Contextual
 
+Install = Callable[..., list[HostDevice]]
 JUMPING = "jumping(attraction=[0.5, 0.4, 0.3, 0.2, 0.1, 0.1, 0.1], positions=3, up=15, down=10)"
+
+
+@pytest.fixture
+def install(monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Let engine="gpu" play on stand-ins with so many bytes of memory each."""
+    return lambda *memory: install_stand_ins(monkeypatch, [HostDevice(each) for each in memory])
 
 
 def check_same(install: Install, policy: Any, world: Any, users: Any = USERS, steps: int = 70, **more: Any) -> None:

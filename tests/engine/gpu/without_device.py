@@ -40,7 +40,7 @@ def without_device(capability: tuple[int, int] = CAPABILITY) -> AbstractContextM
         # Else numba-cuda loads a library of 100 MB for this list, and wants its path.
         (nvrtc, "get_supported_ccs", lambda: (capability,)),
         (paths, "_get_nvrtc_path", lambda: None),
-        (dispatcher._Kernel, "bind", lambda _: None),  # machine code is the driver's work
+        (vars(dispatcher)["_Kernel"], "bind", lambda _: None),  # machine code is the driver's work
     )
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from host_device import Install
+from host_device import install_stand_ins
 from without_device import CompilingDevice
 
 import toplist
@@ -65,9 +65,9 @@ REASONS: list[tuple[Any, Any, str]] = [
 @pytest.mark.slow
 @pytest.mark.parametrize(("policy", "users", "reason"), REASONS)
 def test_a_part_that_does_not_compile_is_told_before_anything_is_played(
-    policy: Any, users: Any, reason: str, install: Install
+    policy: Any, users: Any, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (device,) = install(1 << 30, kind=CompilingDevice)
+    (device,) = install_stand_ins(monkeypatch, [CompilingDevice()])
     policies = ["best", policy] if users == "cascade" else [policy]
     with pytest.raises(DoesNotCompile, match=rf"^engine='gpu' cannot play {reason}; use engine='cpu'\.$") as raised:
         toplist.simulate(policies, "b-lb(items=6, positions=2)", users, steps=10, runs=2, engine="gpu")
