@@ -55,7 +55,7 @@ soak: $(VENV)/ready  ## the service under attack, with honest traffic at 300 lis
 service-fuzz: $(VENV)/ready  ## 20,000 valid and invalid requests, generated from the service's OpenAPI document (some minutes)
 	$(BIN)/python tests/service/fuzz.py --requests 20000
 
-gpu-compile: $(VENV)/ready  ## every policy of the catalogue, compiled for a GPU; needs none (about five minutes)
+gpu-compile: $(VENV)/ready  ## every policy, world, users and start, compiled for a GPU; needs none (about three minutes, then what changed)
 	$(BIN)/python tests/engine/gpu/compile_catalogue.py
 
 gpu-test: $(VENV)/ready  ## every policy on a GPU, compared with the CPU bit for bit, and both speeds (some minutes)

@@ -1,5 +1,6 @@
 """hiranandani2019: figure 1 at full size with fewer runs, and all experiments on made-up ratings and made-up curves."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -14,10 +15,10 @@ from toplist.datasets.ratings import synthetic_ratings
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.result import Result
 from toplist.engine.starts import OneSample
-from toplist.experiments.experiment import DataSet, Findings, Measure, Outcome, Size
+from toplist.experiments.experiment import DataSet, Findings, Measure, Outcome, Play, Size
 from toplist.experiments.hiranandani2019 import figure1 as first
 from toplist.experiments.hiranandani2019 import figure2, figure3, figure4, figure5, figure6a, ratio
-from toplist.experiments.hiranandani2019.both_alphas import ALL, PRINTED, SCALED
+from toplist.experiments.hiranandani2019.both_alphas import ALL, FORMULAS, PRINTED, SCALED, ask, linear_in
 from toplist.experiments.hiranandani2019.problems import figure1
 from toplist.experiments.hiranandani2019.problems import figure6a as problem6a
 from toplist.experiments.verdicts import FLAT, LINEAR, late_share
@@ -183,6 +184,15 @@ def test_every_experiment_on_made_up_ratings(module: object) -> None:
         assert one.runs == (2 if label.endswith(PRINTED) else 4 * more)  # a third of them, rounded up
 
 
+@pytest.mark.parametrize("module", [figure2, figure3, figure4, figure5])
+def test_a_given_number_of_people_is_that_of_all_panels(module: object) -> None:
+    for runs in (4, 100):
+        jobs = module.EXPERIMENT.jobs(Size(40, runs, runs_given=True), DATA)  # type: ignore[attr-defined]
+        plays = [job for job in jobs if isinstance(job, Play)]
+        assert {job.runs for job in plays} == {runs}
+        assert sum(job.label.endswith(PRINTED) for job in plays) == len(plays) / 2 > 0
+
+
 def test_what_the_data_have_no_topics_for_is_not_played() -> None:
     few = DataSet("songs", "made up", synthetic_ratings(people=60, items=50, topics=12, seed=0))
     labels = [job.label for job in figure3.EXPERIMENT.jobs(Size(40, 4), few)]
@@ -266,14 +276,44 @@ def test_figure_4_by_hand() -> None:
         one = result({name: linear(end) for name, end in curves.items()}, 20_000)
         labels = [f"d = 10, K = {positions}, {alpha}" for positions in (4, 8, 12) for alpha in (PRINTED, SCALED)]
         found = Findings(Size(20_000, 20), dict.fromkeys(labels, one), {"pairs": {"share": np.array([0.0318])}})
-        assert outcomes(figure4.EXPERIMENT.judge(found)) == [Outcome.MET, outcome, Outcome.MET]
+        claims = figure4.EXPERIMENT.judge(found)
+        assert outcomes(claims) == [Outcome.MET, outcome, Outcome.MET]
+        open_claims = [claim for claim in claims if "neither met nor not met can be said" in claim.remark]
+        assert [claim.outcome for claim in open_claims] == [Outcome.UNDECIDED] * (outcome is Outcome.UNDECIDED)
+        for claim in open_claims:
+            assert "because 0.75 lies within [0.74, 0.76] for CascadeLSB and LSBGreedy, d = 10, K = 4, " in claim.remark
+            assert "; as printed 0.75 lies within [0.74, 0.76] for " in claim.remark
 
 
 def test_figure_5_by_hand() -> None:
-    for ours, outcome in ((60.0, Outcome.MET), (70.0, Outcome.NOT_MET)):
+    for ours, outcome in ((60.0, Outcome.MET), (70.0, Outcome.NOT_MET), (66.7, Outcome.UNDECIDED)):
         one = result({"dcmLSB": flat(ours), "LSBGreedy": linear(100.0)}, 20_000)
-        found = Findings(Size(20_000, 20), dict.fromkeys((PRINTED, SCALED), one))
-        assert outcomes(figure5.EXPERIMENT.judge(found)) == [Outcome.MET, Outcome.MET, outcome]
+        other = result({"dcmLSB": flat(90.0), "LSBGreedy": linear(100.0)}, 20_000)
+        found = Findings(Size(20_000, 20), {SCALED: one, PRINTED: one if outcome is Outcome.MET else other})
+        claims = figure5.EXPERIMENT.judge(found)
+        assert outcomes(claims) == [Outcome.MET, Outcome.MET, outcome]
+    assert claims[2].remark.endswith("; neither met nor not met can be said, because 1.5 lies within [1.49, 1.51]")
+    short = figure5.EXPERIMENT.judge(Findings(Size(10_000, 20), {SCALED: one, PRINTED: other}))
+    assert "neither" not in short[2].remark  # too few steps are the reason
+
+
+def test_an_undecided_share_names_the_panels_whose_interval_has_the_limit() -> None:
+    """Runs with regret t^0.8525 and t^0.8725, whose last half adds 45% on average, in five panels; straight in one."""
+    steps = np.linspace(200, 20_000, 100)
+    bent, straight = (
+        Result(steps.astype(int), {"CascadeLinUCB": curves}, {"CascadeLinUCB": curves})
+        for curves in (np.array([steps**0.8525, steps**0.8725] * 10), np.array([steps, steps] * 10))
+    )
+    panels = {"straight": straight} | {f"K = {place}": bent for place in range(5)}
+    found = Findings(Size(20_000, 20), {f"{panel}, {alpha}": panels[panel] for panel in panels for alpha in FORMULAS})
+    claim = ask(found, "It is linear", linear_in("CascadeLinUCB"), "a remark")
+    assert claim.outcome is Outcome.UNDECIDED
+    assert claim.number.startswith("the last half adds 45% to 50%, at least 45% required; as printed: ")
+    assert re.search(
+        r"; a remark; neither met nor not met can be said, because 45% lies within \[44\.\d%, 45\.\d%\] for K = 0, 45% "
+        r".* for K = 2, 2 more alike; as printed 45% lies within \[.* for K = 2, 2 more alike$",
+        claim.remark,
+    )
 
 
 def test_the_ratio_on_made_up_ratings() -> None:

@@ -168,6 +168,7 @@ def test_papers_come_in_the_order_of_years(results: Path, made_up: dict[str, Any
         ["--steps", "100"],
         ["--runs", "2", "--seed", "5"],
         ["--quick", "--runs", "1"],
+        ["--runs", "3"],  # as many as it has by itself
         [],
     ],
 )

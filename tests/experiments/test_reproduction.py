@@ -53,13 +53,16 @@ def test_all_experiments_are_played_judged_and_kept(tmp_path: Path) -> None:
     [
         ("li2019", {}, Size(300, 3)),
         (["li2019/figure1"], {"quick": True}, Size(50, 2, quick=True)),
-        ("li2019/figure1", {"steps": 100, "runs": 1, "seed": 7}, Size(100, 1, seed=7)),
+        ("li2019/figure1", {"steps": 100, "runs": 1, "seed": 7}, Size(100, 1, seed=7, runs_given=True)),
+        ("li2019/figure1", {"runs": 3}, Size(300, 3, runs_given=True)),
     ],
 )
 def test_names_and_sizes(tmp_path: Path, names: str | list[str], options: dict[str, Any], size: Size) -> None:
     verdicts = reproduce(names, tmp_path, threads=1, **options)
     assert {name: verdict.size for name, verdict in verdicts.items()} == {"li2019/figure1": size}
-    assert read_verdict("li2019/figure1", tmp_path) is not None
+    kept = read_verdict("li2019/figure1", tmp_path)
+    assert kept is not None
+    assert kept.size == size
 
 
 @pytest.mark.usefixtures("made_up")

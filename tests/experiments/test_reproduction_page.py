@@ -1,6 +1,7 @@
 """The page of the documents that is made from a folder of results."""
 
 import io
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -32,7 +33,7 @@ def test_every_experiment_with_its_verdict(results: Path, target: Path, capsys: 
     assert "| this page by | `python -m toplist.experiments.reproduction_page RESULTS docs/reproduction.md` |" in text
     assert "| version | toplist 0.1.0 |" in text
     assert "| [li2019/figure1](#reproduction-li2019-figure1) | Figure 1: a \\<b\\>bold" in text
-    assert "\\</b\\> claim | ✗ not met | 1 of 2 |" in text
+    assert "\\</b\\> claim | ✗ not met | 1 of 2 | 3 | 1 | 0:0" in text
     not_met = text.partition("## Not met")[2].partition("##")[0]
     assert "regret \\<grows\\> \\| as \\*printed\\*. Found: 1.5 ± 0.5 (print: 2). theirs is 1 \\< 2" in not_met
     lacking = text.partition("## Not played")[2].partition("##")[0]
@@ -44,6 +45,26 @@ def test_every_experiment_with_its_verdict(results: Path, target: Path, capsys: 
     assert "|  | random | cascade-ucb1 | runs |" in text
     assert "- Flat: the last tenth of the steps adds less than 4%" in text
     assert str(results.parents[1]) not in text  # the folder of all temporary files
+
+
+def test_each_experiment_has_its_machine_and_runs(results: Path, target: Path) -> None:
+    file = results / "li2019/figure1/verdict.json"
+    content = json.loads(file.read_text(encoding="utf-8"))
+    content["size"]["runs"] = 1234
+    content["machine"] |= {"processor": "CPU_Y", "cores": 16, "gpus": ["GPU X"]}
+    file.write_text(json.dumps(content), encoding="utf-8")
+    reproduction_page.write_page(results, target)
+    text = target.read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if line.startswith(("| experiment", "| ["))]
+    rows = {line.partition("]")[0]: line.split(" | ")[3:6] for line in lines}
+    assert rows["| experiment | content | verdict | claims met | runs | machine | time |"] == [
+        "claims met", "runs", "machine",
+    ]  # fmt: skip
+    assert rows["| [li2019/figure1"] == ["1 of 2", "1,234", "2"]
+    assert rows["| [kveton2015/table1"][1:] == ["3", "1"]
+    assert rows["| [kveton2015/songs"] == [""] * 3  # not played
+    assert text.count("\n| machine ") == 2
+    assert "| machine 2 | 1 GPU X beside 16 cores of CPU\\_Y, " in text
 
 
 def test_equal_results_give_equal_pages(results: Path, target: Path) -> None:

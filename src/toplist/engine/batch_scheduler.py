@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from toplist.core.compiling import DoesNotCompile
 from toplist.core.problem import InvalidInput
 from toplist.core.slate import Floats
 from toplist.engine.gpu.batch import LANES, BatchLayout
@@ -32,6 +33,8 @@ class RunBatch:
     ----------
     device : CudaDevice
         The GPU.
+    kernel : Any
+        From its `prepare`, for this layout.
     label : str
         Of the policy.
     layout : BatchLayout
@@ -45,10 +48,17 @@ class RunBatch:
     """
 
     def __init__(
-        self, device: Any, label: str, layout: BatchLayout, runs: list[Waiting], keys: list[int], watch: Watch | None
+        self,
+        device: Any,
+        kernel: Any,
+        label: str,
+        layout: BatchLayout,
+        runs: list[Waiting],
+        keys: list[int],
+        watch: Watch | None,
     ) -> None:
         self.label, self._runs = label, [run for run, _ in runs]
-        self._layout, self._watch = layout, watch
+        self._kernel, self._layout, self._watch = kernel, layout, watch
         self._checkpoints = layout.player.run.checkpoints
         self._steps = int(self._checkpoints[-1])
         self.chunk = FIRST_CHUNK  # steps of a launch
@@ -63,7 +73,6 @@ class RunBatch:
             unfinished = {at: snapshot for at, (_, snapshot) in enumerate(runs) if snapshot is not None}
             if unfinished:
                 layout.restore(self._batch, unfinished, device)
-            self._prepared = device.prepare(layout, self._batch)
 
     def poll(self) -> int:
         """Launch the next steps as soon as the last ones are played; number of steps that were played."""
@@ -121,7 +130,7 @@ class RunBatch:
             until = min(until, int(self._checkpoints[np.searchsorted(self._checkpoints, self._step, side="right")]))
         self._until, self._launched_at = until, time.monotonic()
         positions = self._layout.player.setup.sampled_positions()
-        self._device.launch(self._prepared, self._batch, positions, until)
+        self._device.launch(self._kernel, self._batch, positions, until)
         self._playing = True
 
     def _end_launch(self) -> int:
@@ -211,22 +220,31 @@ class BatchScheduler(RunScheduler):
             for label, runs in waiting.items()
             if runs
         }
+        kernels: dict[tuple[int, str], Any] = {}
         begin, most = 0, max((len(runs) for runs in waiting.values()), default=0)
         needed = sum(layout.run_bytes() for layout in layouts.values())
         while begin < most:
-            per_device = min(device.free_bytes() for device in devices) // (LANES * needed) * LANES  # runs of each
+            per_device = min(map(_free_bytes, devices)) // (LANES * needed) * LANES  # runs of each
             if per_device == 0:
                 raise InvalidInput(
                     f"{LANES} runs of each policy take {LANES * needed / 1e9:.1f} GB of memory, more than the GPU has "
                     f"free; play fewer policies at once, or use engine='cpu'."
                 )
             size = min(per_device, -(-(most - begin) // len(devices)))
+            kernels = kernels or {  # all of them, so that what cannot be compiled is told before anything is played
+                (number, label): _kernel(device, label, layout, min(size, len(waiting[label])))
+                for label, layout in layouts.items()
+                for number, device in enumerate(devices)
+            }
             yield [
-                RunBatch(device, label, layout, share, [request_key(self._key(run)) for run, _ in share], self._watch)
+                RunBatch(
+                    device, kernels[number, label], label, layout, share,
+                    [request_key(self._key(run)) for run, _ in share], self._watch,
+                )
                 for label, layout in layouts.items()
                 for number, device in enumerate(devices)
                 if (share := waiting[label][begin + number * size : begin + (number + 1) * size])
-            ]
+            ]  # fmt: skip
             begin += size * len(devices)
 
     def _keep(self, playing: list[RunBatch]) -> None:
@@ -237,3 +255,20 @@ class BatchScheduler(RunScheduler):
             for batch in playing:
                 for run, snapshot in batch.snapshots():
                     self._file.add_unfinished(batch.label, run, snapshot)
+
+
+def _free_bytes(device: Any) -> int:
+    """Memory for batches on a GPU."""
+    with device.context():
+        free: int = device.free_bytes()
+        return free
+
+
+def _kernel(device: Any, label: str, layout: BatchLayout, runs: int) -> Any:
+    """The kernel of a policy on a GPU, for batches of at most so many runs."""
+    with device.context():
+        try:
+            return device.prepare(layout, runs)
+        except DoesNotCompile as error:
+            reason = str(error).rstrip(".")
+            raise DoesNotCompile(f"engine='gpu' cannot play {label}: {reason}; use engine='cpu'.") from None

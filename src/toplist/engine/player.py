@@ -227,10 +227,13 @@ class Player:
                 self._sample(*self._sample_arguments())
             self._play(*self._play_arguments(), self.step, until)
         except COMPILE_ERRORS as error:
-            raise DoesNotCompile(
-                explain_compile_error(error, self.policy, self.belief, self.cache, *self.setup[1:4])
-            ) from None
+            raise self.does_not_compile(error) from None
         self.step = until
+
+    def does_not_compile(self, error: Exception) -> DoesNotCompile:
+        """A compile error of numba, explained in one sentence."""
+        parts = self.policy, self.belief, self.cache, *self.setup[1:4]
+        return DoesNotCompile(explain_compile_error(error, *parts))
 
     def detections(self) -> list[int]:
         """Steps at which the policy has detected a change, ascending."""

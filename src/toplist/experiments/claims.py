@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from toplist.bounds import vacuous
-from toplist.engine.statistics import Difference
+from toplist.engine.statistics import Difference, Ratio
 from toplist.experiments.experiment import Claim, Findings
-from toplist.experiments.verdicts import undecided_if_short
+from toplist.experiments.verdicts import is_below, undecided_if_short
+
+MOST_NAMED = 3  # intervals of an undecided claim
 
 
 class Answer(NamedTuple):
@@ -16,6 +18,7 @@ class Answer(NamedTuple):
 
     holds: bool | None  # None: undecided
     number: str
+    doubt: str = ""  # why it is undecided, for a remark
 
 
 class ScaledAnswer(NamedTuple):
@@ -30,12 +33,14 @@ def claim(
 ) -> Claim:
     """A claim of the paper about `steps` steps; undecided if fewer were played.
 
-    If it does not hold as printed but with scaled exploration, the claim gives both numbers.
+    If it does not hold as printed but with scaled exploration, the claim gives both numbers. The remark on a claim that
+    is undecided after enough steps says why.
     """
     remarks, number = [remark] if remark else [], answer.number
-    holds, by_scaling = answer.holds, False
+    holds, by_scaling, open_answers = answer.holds, False, {"": answer}
     if scaled is not None and holds is not True:
         number = f"{scaled.answer.number}; as printed: {answer.number}"
+        open_answers = {"": scaled.answer, "as printed ": answer}
         remarks.insert(0, f"the first number is with {scaled.factor}")
         by_scaling = scaled.answer.holds is True
         if scaled.answer.holds is not False:
@@ -43,9 +48,31 @@ def claim(
     holds = undecided_if_short(holds, found.size.steps, steps)
     if found.size.steps < steps:
         remarks.insert(0, f"the claim is about {steps:,} steps, and {found.size.steps:,} were played")
+    doubts = [f"{which}{each.doubt}" for which, each in open_answers.items() if each.holds is None and each.doubt]
+    if doubts and holds is None and found.size.steps >= steps:
+        remarks.append(f"neither met nor not met can be said, because {'; '.join(doubts)}")
     if by_scaling and found.data is not None and found.data.substitute:
         remarks.append(f"on substitute data: {found.data.substitute}")
     return Claim(text, found.outcome(holds, by_scaling), number, "; ".join(remarks))
+
+
+def doubt_text(each: Mapping[str, Difference | Ratio], *limits: float, form: str = ".2f") -> str:
+    """The limits that lie within intervals, as text; empty if none does.
+
+    >>> doubt_text({"K = 4": Ratio(0.46, 0.44, 0.48), "K = 8": Ratio(0.5, 0.49, 0.51)}, 0.45, form=".1%")
+    '45% lies within [44.0%, 48.0%] for K = 4'
+    >>> doubt_text({"": Difference(0.7, -4.4, 5.9, 0.5)}, 0.0, form="+.1f")
+    '0 lies within [-4.4, +5.9]'
+    """
+    texts = []
+    for name, found in each.items():
+        for limit in limits:
+            if found.low <= found.high and is_below(found, limit) is None:  # not for those without a number
+                limit_text = format(limit, ".0%" if form.endswith("%") else "g")
+                about = f" for {name}" if name else ""
+                texts.append(f"{limit_text} lies within [{found.low:{form}}, {found.high:{form}}]{about}")
+    more = [f"{len(texts) - MOST_NAMED} more alike"] if len(texts) > MOST_NAMED else []
+    return ", ".join(texts[:MOST_NAMED] + more)
 
 
 def bound_text(theorem: str, bound: float, steps: int) -> str:

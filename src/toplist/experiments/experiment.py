@@ -65,12 +65,15 @@ class Size(NamedTuple):
         Seed of all random numbers.
     quick : bool, default False
         Whether it is the quick size.
+    runs_given : bool, default False
+        Whether the number of runs was asked for: then panels that usually have more or fewer runs have it too.
     """
 
     steps: int
     runs: int
     seed: int = 0
     quick: bool = False
+    runs_given: bool = False
 
 
 class Play(NamedTuple):

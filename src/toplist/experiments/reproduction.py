@@ -92,7 +92,8 @@ def reproduce(
     quick : bool, default False
         Play smaller sizes with the same tests; some claims are then undecided.
     steps, runs : int or None, default None
-        Steps and runs of every experiment instead of its own.
+        Steps and runs of every experiment instead of its own. With `runs`, panels of hiranandani2019 that usually have
+        more or fewer runs than others have as many.
     seed : int, default 0
         Equal seeds give equal numbers.
     threads : int or None, default None
@@ -155,7 +156,8 @@ def reproduce(
 def size_of(experiment: Experiment, quick: bool, steps: int | None, runs: int | None, seed: int) -> Size:
     """The size to play: the experiment's own, unless steps or runs are given."""
     usual = experiment.quick if quick else experiment.full
-    return Size(usual.steps if steps is None else steps, usual.runs if runs is None else runs, seed, quick)
+    size = Size(usual.steps if steps is None else steps, usual.runs, seed, quick)
+    return size if runs is None else size._replace(runs=runs, runs_given=True)
 
 
 def _play_all(

@@ -147,19 +147,21 @@ def downscale(path: Path, width: int) -> bytes:
 def page_lines(book: Sequence[Chapter], drawn: dict[str, Picture], kind: PageKind, pictures: Path) -> Iterator[str]:
     """The lines of the page."""
     entries = [entry for chapter in book for entry in chapter.entries]
+    machines = unique_texts(machine_text(entry.played_verdict) for entry in entries if entry.played_verdict is not None)
     yield from (NOTE, f"# {kind.title}", "")
-    yield from opening(entries, len(book), kind)
+    yield from opening(entries, len(book), kind, machines)
     rows = (
         (
             section_link(entry),
             markdown_text(entry.experiment.title),
             state_text(entry.state),
             entry.claims_met(),
+            *place_and_size(entry.played_verdict, machines),
             total_time([entry]),
         )
         for entry in entries
     )
-    yield from markdown_table(("experiment", "content", "verdict", "claims met", "time"), rows)
+    yield from markdown_table(("experiment", "content", "verdict", "claims met", "runs", "machine", "time"), rows)
     for outcome, title in DISPUTED.items():
         yield from disputed_claims(entries, outcome, title)
     yield from unplayed_experiments(entries)
@@ -171,7 +173,15 @@ def page_lines(book: Sequence[Chapter], drawn: dict[str, Picture], kind: PageKin
             yield from experiment_section(entry, drawn.get(entry.name), pictures)
 
 
-def opening(entries: Sequence[ExperimentRecord], papers: int, kind: PageKind) -> Iterator[str]:
+def place_and_size(verdict: Verdict | None, machines: Sequence[str]) -> tuple[str, str]:
+    """The number of runs, and that of the machine among several; nothing of an experiment that was not played."""
+    if verdict is None:
+        return "", ""
+    machine = machine_text(verdict)
+    return f"{verdict.size.runs:,}", str(machines.index(machine) + 1) if machine else ""
+
+
+def opening(entries: Sequence[ExperimentRecord], papers: int, kind: PageKind, machines: Sequence[str]) -> Iterator[str]:
     """Counts of all outcomes, and how, when and where they were produced."""
     played = [entry.played_verdict for entry in entries if entry.played_verdict is not None]
     claims = [claim.outcome for verdict in played for claim in verdict.claims]
@@ -191,7 +201,7 @@ def opening(entries: Sequence[ExperimentRecord], papers: int, kind: PageKind) ->
         f"| played by | `{kind.played_by}` |",
         f"| this page by | `{kind.page_by}` |",
         f"| version | {markdown_text(', '.join(unique_texts(f'toplist {verdict.version}' for verdict in played)))} |",
-        f"| machine | {markdown_text('; '.join(unique_texts(map(machine_text, played))))} |",
+        *(f"| machine {number} | {markdown_text(machine)} |" for number, machine in enumerate(machines, 1)),
         f"| total time | {total_time(entries)} |",
         f"| finished | {' to '.join(unique_texts(map(time_text, (times[0], times[-1]))))} |",
         *([f"| quick | {count_text(quick, 'experiment')} at a smaller size than the paper's |"] if quick else []),

@@ -100,7 +100,7 @@ class ExperimentRecord(NamedTuple):
             usual = self.experiment.quick if size.quick else self.experiment.full
             words += ["--quick"] if size.quick else []
             words += ["--steps", str(size.steps)] if size.steps != usual.steps else []
-            words += ["--runs", str(size.runs)] if size.runs != usual.runs else []
+            words += ["--runs", str(size.runs)] if size.runs_given or size.runs != usual.runs else []
             words += ["--seed", str(size.seed)] if size.seed else []
             words += ["--engine", "gpu"] if self.played_verdict.machine.get("gpus") else []
         words += ["--data", "FOLDER"] if self.experiment.data else []

@@ -361,16 +361,21 @@ def read_verdict(name: str, folder: Path) -> Verdict | None:
             Claim(str(claim["text"]), Outcome(claim["outcome"]), str(claim["number"]), str(claim["remark"]))
             for claim in kept["claims"]
         ]
-        size = kept["size"]
         data, substitute, finished, version = (str(kept[key]) for key in ("data", "substitute", "finished", "version"))
         return Verdict(
-            name, claims, Size(int(size["steps"]), int(size["runs"]), int(size["seed"]), bool(size["quick"])),
+            name, claims, size_from(kept["size"]),
             float(kept["seconds"]), data, substitute, finished, version, dict(kept["machine"]),
             {str(label): float(seconds) for label, seconds in kept["parts"].items()},
             [Regret(**regret) for regret in kept["regrets"]],
         )  # fmt: skip
     except (OSError, ValueError, LookupError, TypeError, AttributeError):
         return None
+
+
+def size_from(kept: Mapping[str, Any]) -> Size:
+    """The size in a verdict; those of earlier versions do not say whether the runs were given."""
+    steps, runs, seed = (int(kept[name]) for name in ("steps", "runs", "seed"))
+    return Size(steps, runs, seed, bool(kept["quick"]), bool(kept.get("runs_given", False)))
 
 
 def size_text(size: Size) -> str:

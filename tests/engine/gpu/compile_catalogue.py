@@ -1,77 +1,151 @@
-"""Compiles the loop for CUDA with every policy of the catalogue; `make gpu-compile`, which needs no GPU."""
+"""Compiles the loop for CUDA with every policy, world, users and start of the catalogue; needs no GPU.
+
+    make gpu-compile
+    python tests/engine/gpu/compile_catalogue.py --as-played dcm-lsb
+
+The first is for every change. NVIDIA's compiler does not optimise there, which takes less time and finds the same
+errors, and what was compiled from the same source before is noted in the cache of machine code. The second compiles one
+after the other, at the level at which a GPU plays, whatever is noted: for measurements of the time.
+"""
 
 from __future__ import annotations
 
+import argparse
+import hashlib
+import multiprocessing
 import sys
 import time
-from contextlib import AbstractContextManager
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from importlib.metadata import version
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
 from catalogue_problems import USERS, policies, world_for
-from host_device import HostDevice
+from without_device import CAPABILITY, signature_of, without_device
 
 from toplist import make
-from toplist.core.compiling.numba_private import rare_garbage_collection
+from toplist.clicks import CCM, DBN, PBM, UBM, Cascade, ChangingDCM, Mixture
+from toplist.core.compiling import fingerprint
+from toplist.core.compiling.numba_private import ContentCache, rare_garbage_collection
 from toplist.core.compiling.replaced import replaced
+from toplist.engine.gpu import cuda_target
 from toplist.engine.gpu.batch import BatchLayout
+from toplist.engine.gpu.cuda_arrays import CudaArrays
 from toplist.engine.gpu.cuda_device import kernel_source
 from toplist.engine.gpu.cuda_target import kernel_code, numba_cuda
+from toplist.engine.play import play_one_run
 from toplist.engine.player import Player, RunSetup
-from toplist.engine.starts import OneSample
-from toplist.support.files import import_optional
+from toplist.engine.starts import Forced, NeverSeenFirst, OneSample
+from toplist.worlds import Contextual, coming_and_going, drifting, jumping, piecewise
 
-CAPABILITY = (9, 0)
-
-
-class Capability(NamedTuple):
-    """What numba-cuda asks of a device while it compiles."""
-
-    compute_capability: tuple[int, int]
+COMPILED, NOTED, FAILED = "compiled", "noted", "failed"
+ATTRACTION = [0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
+POLICY = "cascade-ucb1"  # of the other problems
 
 
-def without_device() -> AbstractContextManager[None]:
-    """Compile for devices of a compute capability where there is none."""
-    dispatcher = import_optional("numba.cuda.dispatcher", "gpu")
-    nvrtc = import_optional("numba.cuda.cudadrv.nvrtc", "gpu")
-    paths = import_optional("numba.cuda.cuda_paths", "gpu")
-    return replaced(
-        (dispatcher, "get_current_device", lambda: Capability(CAPABILITY)),
-        # Else numba-cuda loads a library of 100 MB for this list, and wants its path.
-        (nvrtc, "get_supported_ccs", lambda: (CAPABILITY,)),
-        (paths, "_get_nvrtc_path", lambda: None),
-    )
+class Problem(NamedTuple):
+    """A policy with world, users and start."""
+
+    policy: str
+    world: Any
+    users: Any = USERS
+    start: Any = OneSample()
 
 
-def assembly(policy: str, world: Any = None, users: Any = USERS) -> str:
-    """The kernel of a policy in NVIDIA's assembly language."""
-    cuda = numba_cuda()
-    typeof = import_optional("numba.cuda.typing.typeof", "gpu").typeof
-    setup = RunSetup.of(make(policy), world_for(policy) if world is None else world, users, OneSample(), 1000)
-    layout = BatchLayout(Player(setup.on_gpu(), 0, np.array([1000]), compiled=False))
-    batch = layout.batch([1, 2], np.zeros(2, dtype=np.int64), HostDevice())
-    arguments = (*batch.shared, *batch[1:], 1, 1000)
-    with without_device(), kernel_code(), rare_garbage_collection():
-        signature = tuple(map(typeof, arguments))
+OTHERS = {  # together with the policies' own problems: every class of worlds, users and starts
+    "drifting": Problem(POLICY, drifting(ATTRACTION, 3), CCM(), NeverSeenFirst()),
+    "piecewise": Problem(POLICY, piecewise([ATTRACTION, ATTRACTION[::-1]], 3, [500]), UBM()),
+    "contextual": Problem(POLICY, Contextual(8, 3, 4), ChangingDCM()),
+    "coming and going": Problem(POLICY, coming_and_going(ATTRACTION, 3), PBM([0.9, 0.5, 0.2])),
+    "jumping": Problem(POLICY, jumping(ATTRACTION, 3), Mixture(Cascade(), DBN(0.5, 0.9)), Forced()),
+}
+
+
+def problem_of(name: str) -> Problem:
+    """The problem of a policy, or another."""
+    return OTHERS[name] if name in OTHERS else Problem(name, world_for(name))
+
+
+def layout_of(problem: Problem) -> BatchLayout:
+    """The layout of a problem's runs."""
+    setup = RunSetup.of(make(problem.policy), problem.world, problem.users, problem.start, 1000)
+    return BatchLayout(Player(setup.on_gpu(), 0, np.array([1000]), compiled=False))
+
+
+def assembly(name: str, level: int = cuda_target.OPTIMISATION) -> str:
+    """The kernel of a policy or of another problem, in NVIDIA's assembly language."""
+    return assembly_of(layout_of(problem_of(name)), level)
+
+
+def assembly_of(layout: BatchLayout, level: int) -> str:
+    """The kernel of a layout; `level` is that of NVIDIA's optimisation."""
+    cuda, signature = numba_cuda(), signature_of(layout)
+    with without_device(), replaced((cuda_target, "OPTIMISATION", level)), kernel_code(), rare_garbage_collection():
         text, _ = cuda.compile(kernel_source(cuda, layout), signature, cc=CAPABILITY, device=False, abi="numba")
     return str(text)
 
 
-def main() -> int:
-    """Compile all, or the policies named; the number of failures."""
-    failed = 0
-    for policy in sys.argv[1:] or policies():
-        begun, worked = time.monotonic(), time.process_time()
-        try:
-            size = len(assembly(policy))
-        except Exception as error:
-            failed += 1
-            print(f"{policy}: FAILED, {type(error).__name__}: {str(error)[-600:]}", flush=True)
-        else:
-            print(f"{policy}: {size / 1e6:.1f} MB in {time.monotonic() - begun:.1f} s, "
-                  f"{time.process_time() - worked:.1f} of the processor", flush=True)  # fmt: skip
-    return failed
+class CompiledNotes(ContentCache):
+    """Notes in the cache of machine code that a kernel was compiled, without its code."""
+
+    def __init__(self, layout: BatchLayout, level: int) -> None:
+        code = fingerprint(CudaArrays, kernel_code), layout.key, CAPABILITY, level
+        versions = version("numba-cuda"), version("nvidia-nvvm")
+        super().__init__(play_one_run, hashlib.sha256(repr((COMPILED, code, versions)).encode()).hexdigest())
+
+    def pack(self, result: Any) -> Any:
+        """That it was compiled."""
+        return COMPILED
+
+
+def compile_one(name: str, level: int, noted: bool) -> str:
+    """Compile a policy or another problem unless that is noted, and print a line; what became of it."""
+    begun, worked = time.monotonic(), time.process_time()
+    try:
+        layout = layout_of(problem_of(name))
+        notes, signature = CompiledNotes(layout, level), signature_of(layout)
+        if noted and notes.load_overload(signature, None) is not None:
+            print(f"{name}: compiled before", flush=True)
+            return NOTED
+        size = len(assembly_of(layout, level))
+    except Exception as error:
+        print(f"{name}: FAILED, {type(error).__name__}: {str(error)[-600:]}", flush=True)
+        return FAILED
+    notes.save_overload(signature, SimpleNamespace(library=None))
+    print(f"{name}: {size / 1e6:.1f} MB in {time.monotonic() - begun:.1f} s, "
+          f"{time.process_time() - worked:.1f} of the processor", flush=True)  # fmt: skip
+    return COMPILED
+
+
+def compile_share(names: list[str], level: int = 0, noted: bool = True) -> list[str]:
+    """Compile several in this process, where they share functions; what became of each."""
+    return [compile_one(name, level, noted) for name in names]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compile all, or those named; 1 if one failed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"policies, or some of {', '.join(OTHERS)}")
+    parser.add_argument("--as-played", action="store_true", help="at the level at which a GPU plays, one by one")
+    asked = parser.parse_args(arguments)
+    names = asked.names or [*policies(), *OTHERS]
+    if asked.as_played:
+        outcomes = compile_share(names, cuda_target.OPTIMISATION, noted=False)
+    else:  # policies over features take about half of the time, and share functions
+        shares = [[name for name in names if needs_features(name) == needed] for needed in (True, False)]
+        with ProcessPoolExecutor(len(shares), multiprocessing.get_context("spawn")) as pool:
+            outcomes = [outcome for share in pool.map(compile_share, shares) for outcome in share]
+    counts = Counter(outcomes)
+    print(f"for CUDA: {counts[COMPILED]} compiled, {counts[NOTED]} compiled before, {counts[FAILED]} failed")
+    return min(counts[FAILED], 1)
+
+
+def needs_features(name: str) -> bool:
+    """Whether the policy of a problem learns from features."""
+    return bool(make(problem_of(name).policy).capabilities().needs_features)
 
 
 if __name__ == "__main__":
-    sys.exit(min(main(), 1))
+    sys.exit(main())

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Self
 
 import numpy as np
+import pytest
 
+from toplist.engine import batch_scheduler
+from toplist.engine.gpu import cuda_device
 from toplist.engine.gpu.batch import ArrayPlace, Batch, BatchLayout
+
+_current: list[HostDevice] = []  # the GPU on which things happen is the last one
 
 
 class HostArrays:
@@ -24,43 +30,74 @@ class HostArrays:
 
 
 class HostDevice:
-    """Has the methods of `CudaDevice`; counts what it is asked to do."""
+    """Has the methods of `CudaDevice`; counts what it is asked to do, and checks that it is the current GPU then."""
 
     def __init__(self, memory: int = 1 << 30) -> None:
-        self.memory, self.batches, self.launches = memory, [], []  # type: ignore[var-annotated]
+        self.memory = memory
+        self.prepared: list[int] = []  # runs of a batch at most, for each kernel
+        self.batches: list[int] = []  # runs
+        self.launches: list[int] = []  # until which step
+        self._launched: list[Any] = []
+
+    @contextmanager
+    def context(self) -> Iterator[None]:
+        _current.append(self)
+        try:
+            yield
+        finally:
+            _current.pop()
+
+    def _check_current(self) -> None:
+        assert _current[-1:] == [self], "this GPU is not the current one, so another would be asked"
 
     def own_queue(self) -> Self:
+        self._check_current()
         return self
 
-    def context(self) -> AbstractContextManager[None]:
-        return nullcontext()
-
     def free_bytes(self) -> int:
+        self._check_current()
         return self.memory
 
     def put(self, array: Any) -> Any:
+        self._check_current()
         return np.array(array)
 
     def repeat(self, array: Any, times: int) -> Any:
+        self._check_current()
         return np.repeat(array[None], times, axis=0)
 
     def overwrite(self, target: Any, array: Any) -> None:
+        self._check_current()
         target[...] = array
 
     def fetch(self, array: Any) -> Any:
+        self._check_current()
         return array.copy()
 
-    def prepare(self, layout: BatchLayout, batch: Batch) -> Any:
-        self.batches.append(len(batch.played))
+    def prepare(self, layout: BatchLayout, runs: int) -> Any:
+        self._check_current()
+        self.prepared.append(runs)
         return layout.function(HostArrays())
 
     def launch(self, play_run: Any, batch: Batch, sampled_positions: int, until: int) -> None:
+        self._check_current()
+        if not any(batch.played is played for played in self._launched):
+            self._launched.append(batch.played)
+            self.batches.append(len(batch.played))
         self.launches.append(until)
         for at in range(len(batch.played)):
             play_run(*batch.shared, *batch[1:], at, sampled_positions, until)
 
     def is_idle(self) -> bool:
+        self._check_current()
         return True
 
     def wait(self) -> None:
-        pass
+        self._check_current()
+
+
+def install_stand_ins(monkeypatch: pytest.MonkeyPatch, devices: list[Any]) -> list[Any]:
+    """Let engine="gpu" play on stand-ins."""
+    monkeypatch.setattr(cuda_device, "gpus", lambda: devices)
+    monkeypatch.setattr(batch_scheduler, "gpus", lambda: devices)
+    return devices

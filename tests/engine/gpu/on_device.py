@@ -91,7 +91,10 @@ def gpu_rates(policy: str, runs: int, world: Any, parts: Sequence[int]) -> list[
     setup = setup_of(policy, world).on_gpu()
     layout = BatchLayout(Player(setup, 0, np.array([HORIZON]), compiled=False))
     keys = [request_key(branch(7, run)) for run in range(runs)]
-    batch = RunBatch(gpus()[0], policy, layout, [(run, None) for run in range(runs)], keys, None)
+    device = gpus()[0]
+    with device.context():
+        kernel = device.prepare(layout, runs)
+    batch = RunBatch(device, kernel, policy, layout, [(run, None) for run in range(runs)], keys, None)
     rates = []
     for steps in parts:
         batch.chunk = steps

@@ -7,34 +7,27 @@ from typing import Any
 import numpy as np
 import pytest
 from catalogue_problems import USERS, policies, world_for
-from host_device import HostDevice
+from host_device import HostDevice, install_stand_ins
 
 import toplist
 from toplist import InvalidInput
-from toplist.clicks import DBN, PBM, Cascade, ChangingDCM, Mixture
-from toplist.engine import batch_scheduler
+from toplist.clicks import CCM, DBN, PBM, UBM, Cascade, ChangingDCM, Mixture
 from toplist.engine.gpu import cuda_device
 from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.simulate import simulate_with_watch
-from toplist.engine.starts import Forced, OneSample
+from toplist.engine.starts import Forced, NeverSeenFirst, OneSample
 from toplist.support.progress import Progress
 from toplist.worlds import Contextual
 
 Install = Callable[..., list[HostDevice]]
+JUMPING = "jumping(attraction=[0.5, 0.4, 0.3, 0.2, 0.1, 0.1, 0.1], positions=3, up=15, down=10)"
 
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Install:
     """Let engine="gpu" play on stand-ins with so many bytes of memory each."""
-
-    def with_memory(*memory: int) -> list[HostDevice]:
-        devices = [HostDevice(each) for each in memory]
-        monkeypatch.setattr(cuda_device, "gpus", lambda: devices)
-        monkeypatch.setattr(batch_scheduler, "gpus", lambda: devices)
-        return devices
-
-    return with_memory
+    return lambda *memory: install_stand_ins(monkeypatch, [HostDevice(each) for each in memory])
 
 
 def check_same(install: Install, policy: Any, world: Any, users: Any = USERS, steps: int = 70, **more: Any) -> None:
@@ -63,6 +56,9 @@ def test_every_policy_plays_the_same_lists(policy: str, install: Install) -> Non
         (Contextual(8, 3, 4), ChangingDCM()),
         (Contextual(8, 3, 4, fresh=False), ChangingDCM()),
         ("b-lb(items=8, positions=3)", Mixture(Cascade(), DBN(0.5, 0.9))),
+        ("b-lb(items=8, positions=3)", Mixture(UBM(0.6), CCM(0.8))),
+        (JUMPING, UBM([[0.2, 0.3, 0.9], [0.8, 0.4, 0.7], [0.5, 0.9, 0.6]])),
+        (JUMPING, CCM()),
     ],
 )
 def test_every_run_has_its_own_world_and_users(world: Any, users: Any, install: Install) -> None:
@@ -80,8 +76,10 @@ def test_features_that_never_change_are_laid_out_once_for_all_runs(world: Any, s
     assert (layout.edition[0] >= 0) == shared
 
 
-def test_forced_starts(install: Install) -> None:
-    check_same(install, "cascade-kl-ucb", "b-lb(items=8, positions=3)", start=Forced())
+@pytest.mark.parametrize("start", [Forced(), NeverSeenFirst()])
+@pytest.mark.parametrize("policy", ["cascade-kl-ucb", "ranked-ucb1", "cascade-ts"])
+def test_other_starts(policy: str, start: Any, install: Install) -> None:
+    check_same(install, policy, "b-lb(items=8, positions=3)", start=start)
 
 
 def test_changes_are_detected_in_the_same_steps(install: Install) -> None:
@@ -102,6 +100,20 @@ def test_runs_go_in_batches_that_fit_and_in_shares_for_each_gpu(install: Install
         assert len(device.batches) > 2  # there is more than one round
         assert device.batches[::2] == device.batches[1::2]  # as many runs of each policy
     assert sum(sum(device.batches) for device in devices) == 2 * 70
+
+
+def test_the_memory_of_each_gpu_is_its_own(install: Install) -> None:
+    """The stand-in fails if it is asked while another GPU, or none, is the current one."""
+    small, large = install(40_000, 1 << 30)
+    simulate(engine="gpu")
+    assert max(large.batches) == max(small.batches) < 35  # the least of both, though the other has room for all
+
+
+def test_kernels_are_made_once_for_all_rounds(install: Install) -> None:
+    devices = install(40_000, 50_000)
+    simulate(engine="gpu")
+    for device in devices:
+        assert device.prepared == [max(device.batches)] * 2  # of both policies
 
 
 def test_a_run_that_does_not_fit_is_refused(install: Install) -> None:

@@ -1,4 +1,4 @@
-"""The loop compiles for CUDA without a GPU; `make gpu-compile` does so for every policy of the catalogue."""
+"""What the code for CUDA is like; `make gpu-compile` compiles every policy of the catalogue."""
 
 import re
 

@@ -39,8 +39,10 @@ def explain_compile_error(error: Exception, *arguments: Any) -> str:
     ]
     outside = [source_line for source_line in source_lines if not _is_within(source_line.file, toplist)]
     if not source_lines:
-        owners = {cls.__name__ for cls in parts if cls.__module__.partition(".")[0] != "toplist"}
-        return f"{' or '.join(sorted(owners)) or 'The code'} does not compile: {_reason(text)}."
+        owners = {cls.__name__: cls for cls in parts if cls.__module__.partition(".")[0] != "toplist"}
+        what = " or ".join(sorted(owners)) or "The code"
+        owner = next(iter(owners.values())) if len(owners) == 1 else None
+        return f"{what} does not compile: {_allocation(owner) if _allocates(text) else _reason(text)}."
     source_line = (outside or source_lines)[0]
     inner = text[: source_line.offset]
     line = source_line.line
@@ -50,7 +52,7 @@ def explain_compile_error(error: Exception, *arguments: Any) -> str:
     what = f"{Path(source_line.file).name} line {line}" + (f', "{source}",' if source else "")
     if _allocates(inner):
         owner = _owner(source_lines[source_lines.index(source_line) :], parts)
-        return f"{what} does not compile: it allocates; hot methods allocate nothing: {_place_of_arrays(owner)}."
+        return f"{what} does not compile: {_allocation(owner)}."
     return f"{what} does not compile: {_reason(inner)}."
 
 
@@ -96,15 +98,17 @@ def _owner(source_lines: list[_SourceLine], parts: list[type]) -> type | None:
     return None
 
 
-def _place_of_arrays(owner: type | None) -> str:
-    """Advice for a part that allocates: where its kind of part makes arrays."""
+def _allocation(owner: type | None) -> str:
+    """The reason and advice for a part that allocates: where its kind of part makes arrays."""
     if hasattr(owner, "attract"):
-        return "make arrays in begin(), as fields of the moment"
-    if owner is None or hasattr(owner, "scratch"):
-        return "make arrays in scratch()"
-    if hasattr(owner, "begin"):
-        return "make arrays in begin(), as fields of the belief"
-    return "make arrays in prepare(), as fields of the part"
+        place = "begin(), as fields of the moment"
+    elif owner is None or hasattr(owner, "scratch"):
+        place = "scratch()"
+    elif hasattr(owner, "begin"):
+        place = "begin(), as fields of the belief"
+    else:
+        place = "prepare(), as fields of the part"
+    return f"it allocates; hot methods allocate nothing: make arrays in {place}"
 
 
 def _is_within(file: str, package: ModuleType) -> bool:
@@ -131,8 +135,9 @@ def _reason(text: str) -> str:
     without_source = re.sub(r'^ *File ".*?^ *\^$', "", text, flags=re.DOTALL | re.MULTILINE)
     lines = [re.sub(r"^\w+Error: ", "", line.strip()) for line in without_source.splitlines()]
     reasons = [line for line in lines if not re.match(_BOILERPLATE, line)]
-    calls = [line.removeprefix(">>> ") for line in lines if line.startswith(">>> ") and "resolve(" not in line]
-    reason = reasons[-1] if reasons else f"numba does not support {calls[0]}" if calls else "numba does not say why"
+    calls = re.findall(r"^( *)>>> (?!resolve\()(.*)$", without_source, re.MULTILINE)
+    innermost = max(calls, key=lambda call: len(call[0]), default=("", ""))[1]
+    reason = reasons[-1] if reasons else f"numba does not support {innermost}" if calls else "numba does not say why"
     if plain := re.match(r"Untyped global name '(\w+)': .*<class 'function'>", reason):
         return f"{plain[1]} is a plain function; mark it with @helper, as in: from toplist.core.compiling import helper"
     reason = re.sub(r", defined at .*|\.?\. Raised from None$", "", reason)

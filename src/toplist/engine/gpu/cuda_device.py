@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from toplist.core.compiling import fingerprint
+from toplist.core.compiling import COMPILE_ERRORS, fingerprint
 from toplist.core.compiling.numba_private import ContentCache, rare_garbage_collection
 from toplist.core.problem import InvalidInput
-from toplist.engine.gpu.batch import Batch, BatchLayout
+from toplist.engine.gpu.batch import LANES, Batch, BatchLayout
 from toplist.engine.gpu.cuda_arrays import CudaArrays
 from toplist.engine.gpu.cuda_target import kernel_code, let_kernels_call, numba_cuda
 from toplist.engine.play import play_one_run
@@ -26,7 +26,7 @@ FEWER, LARGE = 64, 1 << 14  # registers, and bytes of a large run
 REPEATED = 1 << 22  # bytes of copies that the host makes; the device doubles them
 SPARE = 0.9  # of the free memory is used
 
-_kernels: dict[tuple[str, str, int], Any] = {}
+_kernels: dict[tuple[Any, ...], Any] = {}
 _one_thread = threading.RLock()  # at a time may start CUDA or change numba-cuda
 
 
@@ -97,12 +97,13 @@ class CudaDevice:
         self.wait()
         return host
 
-    def prepare(self, layout: BatchLayout, batch: Batch) -> Any:
-        """The kernel for a batch."""
+    def prepare(self, layout: BatchLayout, runs: int) -> Any:
+        """The kernel for batches of at most so many runs; raises DoesNotCompile."""
         threads = self._cuda.get_current_device().MULTIPROCESSOR_COUNT * (65_536 // REGISTERS)
         reads = layout.run_bytes() > LARGE and layout.player.setup.problem.features == 0
-        registers = FEWER if reads and len(batch.played) > threads else REGISTERS
-        return kernel_for(self._cuda, layout, (*batch.shared, *batch[1:], 0, 0), registers)
+        registers = FEWER if reads and runs > threads else REGISTERS
+        few = layout.batch([0] * LANES, np.zeros(LANES, dtype=np.int64), self.own_queue())  # of the same types
+        return kernel_for(self._cuda, layout, (*few.shared, *few[1:], 0, 0), registers)
 
     def launch(self, kernel: Any, batch: Batch, sampled_positions: int, until: int) -> None:
         """Begin to play the runs of a batch until a step."""
@@ -127,19 +128,20 @@ class CudaDevice:
 
 
 def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], registers: int) -> Any:
-    """The kernel for arguments of these types."""
-    typeof = import_optional("numba.cuda.typing.typeof", "gpu").typeof
-    signature = tuple(typeof(argument) for argument in arguments)
-    known = layout.key, str(signature), registers
+    """The kernel for arguments of these types; raises DoesNotCompile."""
+    failed = import_optional("numba.cuda.errors", "gpu").UnsupportedBytecodeError
+    signature = tuple(map(import_optional("numba.cuda.typing.typeof", "gpu").typeof, arguments))
     with _one_thread:
+        known = layout.key, str(signature), registers, cuda.get_current_device().compute_capability
         if known not in _kernels:
-            # The linker's own optimisation would fuse products with sums.
-            kernel = cuda.jit(kernel_source(cuda, layout), max_registers=registers, lto=False)
-            capability = cuda.get_current_device().compute_capability
-            code = fingerprint(CudaArrays, kernel_code), layout.key, capability, registers, version("numba-cuda")
+            kernel = cuda.jit(kernel_source(cuda, layout), max_registers=registers, lto=False)  # lto fuses products
+            code = fingerprint(CudaArrays, kernel_code), known, version("numba-cuda")
             kernel._cache = ContentCache(play_one_run, hashlib.sha256(repr(code).encode()).hexdigest())
-            with kernel_code(), rare_garbage_collection():
-                kernel.compile(signature)
+            try:
+                with kernel_code(), rare_garbage_collection():
+                    kernel.compile(signature)
+            except (*COMPILE_ERRORS, failed, NotImplementedError) as error:
+                raise layout.player.does_not_compile(error) from None
             _kernels[known] = kernel
         next(iter(_kernels[known].overloads.values())).bind()  # two threads must not load it at once
         return _kernels[known]

@@ -13,7 +13,7 @@ import numpy as np
 from toplist import bounds
 from toplist.engine.result import Result
 from toplist.experiments import drawing
-from toplist.experiments.claims import Answer, ScaledAnswer, bound_text, claim, range_text
+from toplist.experiments.claims import Answer, ScaledAnswer, bound_text, claim, doubt_text, range_text
 from toplist.experiments.experiment import Claim, Findings, Play, Size
 from toplist.experiments.verdicts import (
     FLAT,
@@ -43,6 +43,7 @@ DCM_OURS = "dcmLSB"
 NAMES = {OURS: "cascade-lsb", DCM_OURS: "dcm-lsb", GREEDY: "lsb-greedy", LINEAR_UCB: "cascade-lin-ucb"}
 ALL = (OURS, GREEDY, LINEAR_UCB, KL_UCB)
 PRINTED, SCALED = "alpha as printed", "alpha without 1/sigma"
+SIGNED = "+z,.1f"  # of differences of regrets
 FORMULAS = {PRINTED: "theory", SCALED: "figures"}
 FACTOR = "alpha without its factor 1/sigma = 10, so about a tenth of the exploration"
 ALPHA = (
@@ -69,11 +70,15 @@ def plays_with_both(
     fewer: int = 1,
     watch: Callable[[Any], float] | None = None,
 ) -> list[Play]:
-    """Plays of every world, by name of its panel, with both alphas; the printed one with `fewer` times fewer runs."""
+    """Plays of every world, by name of its panel, with both alphas.
+
+    The printed one has `fewer` times fewer runs, unless their number was given.
+    """
+    printed = size.runs if size.runs_given else -(-size.runs // fewer)
     return [
         Play(
             f"{panel}, {alpha}" if panel else alpha, policies(names, alpha, norm), world, users, size.steps,
-            -(-size.runs // fewer) if alpha == PRINTED else size.runs, size.seed, watch=watch,
+            printed if alpha == PRINTED else size.runs, size.seed, watch=watch,
         )
         for panel, world in worlds.items()
         for alpha in FORMULAS
@@ -110,10 +115,14 @@ def less_regret(name: str, other: str) -> Question:
     """Whether a policy has less regret than another in all panels."""
 
     def question(results: Mapping[str, Result]) -> Answer:
-        each = [difference(final_regret(result, name), final_regret(result, other)) for result in results.values()]
+        each = {
+            panel: difference(final_regret(result, name), final_regret(result, other))
+            for panel, result in results.items()
+        }
         return Answer(
-            all_of(is_below(one, 0.0) for one in each),
-            f"{range_text(one.ratio for one in each)} of its regret, under 1 required",
+            all_of(is_below(one, 0.0) for one in each.values()),
+            f"{range_text(one.ratio for one in each.values())} of its regret, under 1 required",
+            doubt_text(each, 0.0, form=SIGNED),
         )
 
     return question
@@ -123,14 +132,16 @@ def much_less_regret(name: str, other: str) -> Question:
     """Whether another policy has at least 1.5 times the regret in all panels."""
 
     def question(results: Mapping[str, Result]) -> Answer:
-        answers = [
-            is_much_worse(final_regret(result, other), final_regret(result, name)) for result in results.values()
-        ]
-        each = [
-            regret_ratio(final_regret(result, other), final_regret(result, name)).value for result in results.values()
-        ]
+        several = {
+            panel: (final_regret(result, other), final_regret(result, name)) for panel, result in results.items()
+        }
+        answers = [is_much_worse(*regrets) for regrets in several.values()]
+        each = {panel: regret_ratio(*regrets) for panel, regrets in several.items()}
         return Answer(
-            all_of(answers), f"{other} has {range_text(each)} times its regret, {MUCH_WORSE} or more required"
+            all_of(answers),
+            f"{other} has {range_text(one.value for one in each.values())} times its regret, {MUCH_WORSE} or more "
+            "required",
+            doubt_text(each, MUCH_WORSE),
         )
 
     return question
@@ -140,7 +151,7 @@ def linear_in(name: str) -> Question:
     """Whether the regret of a policy is linear in all panels."""
 
     def question(results: Mapping[str, Result]) -> Answer:
-        return Answer(all_of(is_linear(result, name) for result in results.values()), _adds(results, name, 0.5, LINEAR))
+        return _adds(results, name, 0.5, LINEAR, all_of(is_linear(result, name) for result in results.values()))
 
     return question
 
@@ -150,7 +161,7 @@ def sublinear_in(name: str) -> Question:
 
     def question(results: Mapping[str, Result]) -> Answer:
         answers = [negation(is_linear(result, name)) for result in results.values()]
-        return Answer(all_of(answers), _adds(results, name, 0.5, LINEAR, "under"))
+        return _adds(results, name, 0.5, LINEAR, all_of(answers), "under")
 
     return question
 
@@ -160,16 +171,21 @@ def flat_in(name: str, logarithmic: bool = False) -> Question:
 
     def question(results: Mapping[str, Result]) -> Answer:
         answers = [is_flat(result, name, logarithmic) for result in results.values()]
-        return Answer(all_of(answers), _adds(results, name, 0.1, FLAT, "under"))
+        return _adds(results, name, 0.1, FLAT, all_of(answers), "under")
 
     return question
 
 
-def _adds(results: Mapping[str, Result], name: str, share: float, limit: float, which: str = "at least") -> str:
+def _adds(
+    results: Mapping[str, Result], name: str, share: float, limit: float, holds: bool | None, which: str = "at least"
+) -> Answer:
+    """An answer on the share of the regret that the last steps add."""
     part = {0.5: "half", 0.1: "tenth"}[share]
-    each = [late_share(result, name, share) for result in results.values()]
-    number = percent_text(each[0]) if len(each) == 1 else range_text((one.value for one in each), ".0%")
-    return f"the last {part} adds {number}, {which} {limit:.0%} required"
+    each = {panel: late_share(result, name, share) for panel, result in results.items()}
+    several = list(each.values())
+    number = percent_text(several[0]) if len(several) == 1 else range_text((one.value for one in several), ".0%")
+    doubt = doubt_text(each, limit, form=".1%")
+    return Answer(holds, f"the last {part} adds {number}, {which} {limit:.0%} required", doubt)
 
 
 def theorem2_text(features: int, positions: int, steps: int) -> str:

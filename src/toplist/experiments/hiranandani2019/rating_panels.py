@@ -10,7 +10,7 @@ import numpy as np
 from toplist.clicks import Cascade
 from toplist.engine.result import Result
 from toplist.experiments import drawing
-from toplist.experiments.claims import Answer, claim, count_text, range_text
+from toplist.experiments.claims import Answer, claim, count_text, doubt_text, range_text
 from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Measure, Play, Size
 from toplist.experiments.hiranandani2019 import ratings
 from toplist.experiments.hiranandani2019.both_alphas import (
@@ -20,6 +20,7 @@ from toplist.experiments.hiranandani2019.both_alphas import (
     KL_UCB,
     OURS,
     SCALED,
+    SIGNED,
     STEPS,
     Question,
     draw_panel,
@@ -45,8 +46,8 @@ MOST = 1000  # items with the most ratings, and people with the most ratings
 PAIRS = "pairs"  # label of the measured share of pairs that attract
 FEWER = 3  # times fewer people with the printed alpha, which clearly gives other figures
 PEOPLE = (
-    "The paper has 100 people per panel. The command plays {} unless --runs is given, which decide most claims in "
-    "minutes, and a third as many with the printed alpha."
+    "The paper has 100 people per panel. The command plays {}, and a third as many with the printed alpha, which "
+    "decide most claims in minutes; --runs gives all panels the same number."
 )
 PanelJobs = Callable[[Size, DataSet | None], list[Play | Measure]]
 NORM = "alpha uses 1 as the length of theta*, which differs from person to person and is at most 1."
@@ -107,24 +108,26 @@ def attracted_claim(found: Findings, printed: float) -> Claim:
 
 def ours_is_lowest(results: Mapping[str, Result]) -> Answer:
     """Whether CascadeLSB has the least regret in all panels."""
-    rivals = [name for name in ALL if name != OURS]
-    each = [
-        [difference(final_regret(own, OURS), final_regret(own, name)) for name in rivals] for own in results.values()
-    ]
-    answers = [is_below(one, 0.0) for own in each for one in own]
-    shares = range_text(max(one.ratio for one in own) for own in each)
-    return Answer(all_of(answers), f"below {count_text(answers, 'comparisons')}; {shares} of the best rival's")
+    return _compared(results, [(OURS, name) for name in ALL if name != OURS], "below {}; {} of the best rival's")
 
 
 def kl_ucb_is_worst(results: Mapping[str, Result]) -> Answer:
     """Whether CascadeKL-UCB has the most regret in all panels."""
-    others = [name for name in ALL if name != KL_UCB]
-    each = [
-        [difference(final_regret(own, name), final_regret(own, KL_UCB)) for name in others] for own in results.values()
-    ]
-    answers = [is_below(one, 0.0) for own in each for one in own]
-    shares = range_text(max(one.ratio for one in own) for own in each)
-    return Answer(all_of(answers), f"above {count_text(answers, 'comparisons')}; the next has {shares} of its regret")
+    pairs = [(name, KL_UCB) for name in ALL if name != KL_UCB]
+    return _compared(results, pairs, "above {}; the next has {} of its regret")
+
+
+def _compared(results: Mapping[str, Result], pairs: list[tuple[str, str]], number: str) -> Answer:
+    """Whether the first of each pair has less regret in all panels; `number` takes counts and shares."""
+    each = {
+        panel: {pair: difference(*(final_regret(own, name) for name in pair)) for pair in pairs}
+        for panel, own in results.items()
+    }
+    flat = {f"{' and '.join(pair)}, {panel}": one for panel, own in each.items() for pair, one in own.items()}
+    answers = [is_below(one, 0.0) for one in flat.values()]
+    shares = range_text(max(one.ratio for one in own.values()) for own in each.values())
+    text = number.format(count_text(answers, "comparisons"), shares)
+    return Answer(all_of(answers), text, doubt_text(flat, 0.0, form=SIGNED))
 
 
 def less_than_greedy(topics: int, printed: float) -> Question:
@@ -137,7 +140,8 @@ def less_than_greedy(topics: int, printed: float) -> Question:
         ours, greedy = (np.sum([final_regret(own, name) for own in chosen], axis=0) for name in (OURS, GREEDY))
         found, share = regret_ratio(ours, greedy), 1.0 - printed
         number = f"{ratio_text(found)} of its regret, within a tenth of {share:g} required"
-        return Answer(is_close_to_print(found, share), number)
+        doubt = doubt_text({"": found}, (1.0 - CLOSE) * share, (1.0 + CLOSE) * share)
+        return Answer(is_close_to_print(found, share), number, doubt)
 
     return question
 

@@ -41,7 +41,7 @@ PRINTED_PEOPLE = 100
 def jobs(size: Size, data: DataSet | None) -> list[Play | Measure]:
     """Nine panels, each with both alphas."""
     most = worlds(data, [each for each in SIZES if each[0] == TOPICS[-1]], size.seed)
-    more = size._replace(runs=max(size.runs, min(MORE * size.runs, PRINTED_PEOPLE)))
+    more = size if size.runs_given else size._replace(runs=max(size.runs, min(MORE * size.runs, PRINTED_PEOPLE)))
     return [
         *panel_jobs([each for each in SIZES if each[0] < TOPICS[-1]])(size, data),
         *plays_with_both(more, most, Cascade(), fewer=FEWER * (more.runs // size.runs)),

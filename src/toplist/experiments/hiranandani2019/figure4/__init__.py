@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import combinations
 
 from toplist.engine.result import Result
-from toplist.experiments.claims import Answer, range_text
+from toplist.experiments.claims import Answer, doubt_text, range_text
 from toplist.experiments.experiment import Claim, Findings
 from toplist.experiments.hiranandani2019.both_alphas import GREEDY, LINEAR_UCB, OURS, ask, theorem2_text
 from toplist.experiments.hiranandani2019.rating_panels import (
@@ -33,15 +33,15 @@ def judge(found: Findings) -> list[Claim]:
 def _alike(results: Mapping[str, Result]) -> Answer:
     """Whether none of the three has a third more regret than another."""
     couples = list(combinations((OURS, GREEDY, LINEAR_UCB), 2))
-    each = [
-        regret_ratio(final_regret(own, one), final_regret(own, other))
-        for own in results.values()
+    each = {
+        f"{one} and {other}, {panel}": regret_ratio(final_regret(own, one), final_regret(own, other))
+        for panel, own in results.items()
         for one, other in couples
-    ]
-    held = all_of(is_between(found, *ALIKE) for found in each)
-    return Answer(
-        held, "{} times another's regret, {:.2f} to {:.2f} required".format(range_text(x.value for x in each), *ALIKE)
-    )
+    }
+    held = all_of(is_between(found, *ALIKE) for found in each.values())
+    found = range_text(one.value for one in each.values())
+    number = "{} times another's regret, {:.2f} to {:.2f} required".format(found, *ALIKE)
+    return Answer(held, number, doubt_text(each, *ALIKE))
 
 
 EXPERIMENT = panel_experiment(

@@ -142,7 +142,9 @@ def judge(found: Findings) -> Sequence[Claim]:
                 found.outcome(most_of(highest)),
                 f"in {highest.count(True)} of {len(highest)} queries, and clearly not in {highest.count(False)}; "
                 f"{together}",
-                remark(everything[TOGETHER]) if row == COUNTED else "",
+                "; ".join(
+                    text for text in (remark(everything[TOGETHER]) if row == COUNTED else "", doubt(highest)) if text
+                ),
             ),
             Claim(
                 f"by {how}, higher positions are not always more terminating",
@@ -151,6 +153,21 @@ def judge(found: Findings) -> Sequence[Claim]:
             ),
         ]
     return claims
+
+
+def doubt(highest: list[bool | None]) -> str:
+    """Why it cannot be said whether most hold; empty if it can.
+
+    >>> doubt([True, None, None, None, False])
+    'neither met nor not met can be said, because 0 lies within the interval of a difference between the first \
+position and another for 3 of 5 queries'
+    """
+    if most_of(highest) is not None:
+        return ""
+    return (
+        "neither met nor not met can be said, because 0 lies within the interval of a difference between the first "
+        f"position and another for {highest.count(None)} of {len(highest)} queries"
+    )
 
 
 def remark(rows: Floats) -> str:

@@ -15,7 +15,7 @@ from toplist.clicks import ChangingDCM
 from toplist.core.slate import Floats
 from toplist.engine.statistics import standard_error
 from toplist.experiments import drawing
-from toplist.experiments.claims import Answer, ScaledAnswer, bound_text, claim, interval_text
+from toplist.experiments.claims import Answer, ScaledAnswer, bound_text, claim, doubt_text, interval_text
 from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Play, Size
 from toplist.experiments.verdicts import all_of, difference, final_regret, is_below
 from toplist.worlds import Contextual
@@ -101,7 +101,8 @@ def _less(found: Findings, part: str, names: str | tuple[str, ...], other: str) 
     result, several = found.results[part], (names,) if isinstance(names, str) else names
     each = [difference(final_regret(result, name), final_regret(result, other)) for name in several]
     largest = max(each, key=lambda one: one.mean)
-    return Answer(all_of(is_below(one, 0.0) for one in each), f"{interval_text(largest, 1)}, below 0 required")
+    doubt = doubt_text({"": largest}, 0.0, form="+z,.1f")
+    return Answer(all_of(is_below(one, 0.0) for one in each), f"{interval_text(largest, 1)}, below 0 required", doubt)
 
 
 def _nearer(found: Findings, part: str, name: str) -> Answer:
@@ -109,7 +110,8 @@ def _nearer(found: Findings, part: str, name: str) -> Answer:
     ours, other = (found.watched[part][each] for each in (name, PLAIN))
     change = difference(ours.mean(axis=1), other.mean(axis=1))
     number = f"{interval_text(change, 4)} on average over time, below 0 required; {ours[:, -1].mean():.4f} in the end, "
-    return Answer(is_below(change, 0.0), f"{number}{PLAIN} {other[:, -1].mean():.4f}")
+    doubt = doubt_text({"": change}, 0.0, form="+z,.4f")
+    return Answer(is_below(change, 0.0), f"{number}{PLAIN} {other[:, -1].mean():.4f}", doubt)
 
 
 def draw(found: Findings, figure: Figure) -> None:

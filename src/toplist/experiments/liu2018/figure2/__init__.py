@@ -10,7 +10,7 @@ from toplist.core.randomness import branch
 from toplist.engine.result import Result
 from toplist.engine.starts import NeverSeenFirst
 from toplist.experiments import drawing
-from toplist.experiments.claims import Answer, claim, interval_text
+from toplist.experiments.claims import Answer, claim, doubt_text, interval_text
 from toplist.experiments.experiment import Claim, DataSet, Experiment, Findings, Outcome, Play, Size
 from toplist.experiments.liu2018.logged_pages import LoggedPages, click_features
 from toplist.experiments.logged_queries import frequent_queries, kept_priors, lists_of
@@ -96,7 +96,8 @@ def judge(found: Findings) -> list[Claim]:
 
 def _less(one: Result, low: str, two: Result, high: str) -> Answer:
     change = difference(final_regret(one, low), final_regret(two, high))
-    return Answer(is_below(change, 0.0), f"{interval_text(change, 1)}, below 0 required")
+    doubt = doubt_text({"": change}, 0.0, form="+z,.1f")
+    return Answer(is_below(change, 0.0), f"{interval_text(change, 1)}, below 0 required", doubt)
 
 
 def _mean(result: Result, name: str) -> str:
