@@ -18,6 +18,7 @@ import uvloop
 from asking import KEYS, SERVE, app_of
 from double import Double
 
+from toplist.service.browser_settings import BrowserSettings
 from toplist.service.config import Limits, Settings
 from toplist.service.http.connection import MOST_HEADERS, Connection
 from toplist.service.http.logs import Log
@@ -352,6 +353,38 @@ def test_without_keys_an_old_version_of_http_is_refused_as_that_of_a_proxy() -> 
                 reader, writer = await host.connect()
                 writer.write(GET.replace(b"HTTP/1.1", b"HTTP/1.0"))
                 assert (await reply(reader))[0] == status
+
+    run(work())
+
+
+REPORT = b"POST /v1/reports HTTP/1.1\r\nHost: evil\r\nOrigin: http://evil\r\nContent-Type: text/plain\r\n"
+LIST = b"POST /v1/rankings/a/lists HTTP/1.1\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize("head", [REPORT, LIST % SERVE.encode()], ids=["report of a stranger", "list of a serve key"])
+def test_bodies_that_do_not_come_keep_nobody_out(head: bytes) -> None:
+    browser = BrowserSettings(secrets=["2026a:" + "x" * 40])
+
+    async def work() -> None:
+        async with hosted(keys=KEYS, browser=browser, limits=Limits(in_flight=2)) as host:
+            for number in range(3):
+                _, writer = await host.connect(f"127.0.0.{number + 2}")
+                writer.write(head + b"Content-Length: 60000\r\n\r\n{")
+            await until(lambda: host.server.config.app.handlers.metrics.in_flight == 3)
+            reader, writer = await host.connect()
+            writer.write(b"GET /v1/rankings HTTP/1.1\r\nAuthorization: Bearer %s\r\n\r\n" % SERVE.encode())
+            assert (await reply(reader))[0] == 200
+
+    run(work())
+
+
+def test_without_secrets_the_body_of_a_report_is_not_waited_for() -> None:
+    async def work() -> None:
+        async with hosted(keys=KEYS) as host:
+            reader, writer = await host.connect()
+            writer.write(REPORT + b"Content-Length: 60000\r\n\r\n{")
+            status, body = await reply(reader)
+            assert (status, json.loads(body)["type"]) == (403, "urn:toplist:problem:forbidden")
 
     run(work())
 

@@ -19,7 +19,7 @@ from toplist.service.http.accept import check_accept
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.admission import Admission
 from toplist.service.http.auth import KnownKey
-from toplist.service.http.bodies import COMPLETE, Bodies, Disconnected, Receive
+from toplist.service.http.bodies import COMPLETE, Bodies, Decode, Disconnected, Receive
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
@@ -142,11 +142,7 @@ class App:
         query = route.parse_query(scope["query_string"])
         if key is not None and key.rankings is not None:
             await self._check_ranking(self.handlers, key, route, path)
-        body: Any = None
-        if route.decode is not None:
-            body, exchange.held = await self._bodies.read(
-                route, route.decode, exchange.headers, receive, exchange.caller, COMPLETE in scope
-            )
+        body = await self._read_body(exchange, route, route.decode, scope, receive)
         request = HttpRequest(path, query, body, "" if key is None else key.name, key)
         response = await self._handle(exchange, self.handlers, route, request)
         if isinstance(response, StreamResponse):
@@ -166,7 +162,7 @@ class App:
         return route, found, key
 
     def _find_route(self, exchange: Exchange, scope: AsgiScope) -> tuple[CompiledRoute, list[str]]:
-        """The route of a request, which counts in `working` if the route is limited, and its raw parameters."""
+        """The route of a request, refused where too many are in flight, and its raw parameters."""
         raw_path = scope.get("raw_path")
         try:
             route, found = self._find(exchange.method, raw_path if raw_path is not None else scope["path"].encode())
@@ -174,17 +170,37 @@ class App:
             exchange.admission.admit(None, exchange.headers, scope)  # the limits also apply to unknown paths
             raise
         exchange.label, exchange.for_visitors = route.label, route.for_visitors
-        if route.limited:  # health and metrics are answered, above all under load
-            if self._metrics.working >= self._max_in_flight:
-                raise busy(self._max_in_flight)
+        self._check_in_flight(route)
+        return route, found
+
+    def _check_in_flight(self, route: CompiledRoute) -> None:
+        if route.limited and self._metrics.working >= self._max_in_flight:  # health is told, above all under load
+            raise busy(self._max_in_flight)
+
+    async def _read_body(
+        self, exchange: Exchange, route: CompiledRoute, decode: Decode | None, scope: AsgiScope, receive: Receive
+    ) -> Any:
+        """The decoded body of a request, which counts in `working` from now on, if its route is limited.
+
+        Not before: whoever sends many heads with the first bytes of their bodies would keep everybody out.
+        """
+        body: Any = None
+        if decode is not None:
+            body, exchange.held = await self._bodies.read(
+                route, decode, exchange.headers, receive, exchange.caller, COMPLETE in scope
+            )
+        self._check_in_flight(route)
+        if route.limited:
             exchange.works = True
             self._metrics.working += 1
-        return route, found
+        return body
 
     def _check_origin(self, exchange: Exchange, route: CompiledRoute, scope: AsgiScope) -> None:
         """Let a page of a named origin read the reply, also that it sent too much; refuse others."""
+        origins = exchange.admission.origins
         try:
-            exchange.cors = exchange.admission.origins.admit(exchange.headers)
+            exchange.cors = origins.admit(exchange.headers)
+            origins.check_tokens()
         except HttpProblem:
             exchange.admission.admit(route, exchange.headers, scope)  # the limits also apply to other origins
             raise

@@ -19,6 +19,7 @@ from toplist.service.wire import Fault
 AsgiMessage = MutableMapping[str, Any]
 COMPLETE = "toplist.complete"  # in the scope of a request whose body has arrived
 Receive = Callable[[], Awaitable[AsgiMessage]]
+Decode = Callable[[bytes], Any]
 SMALL_BODY = 4096  # bytes; the objects of such a body are too small to be counted
 
 
@@ -77,7 +78,7 @@ class Bodies:
         self.memory = WorkMemory(limits.bodies_memory << 20)
 
     async def read(
-        self, route: CompiledRoute, decode: Callable[[bytes], Any], headers: Mapping[bytes, bytes], receive: Receive,
+        self, route: CompiledRoute, decode: Decode, headers: Mapping[bytes, bytes], receive: Receive,
         caller: str, is_complete: bool,
     ) -> tuple[Any, int]:  # fmt: skip
         """The decoded body of a request, and how much of `memory` it holds; or the problem with it."""
@@ -110,7 +111,7 @@ class Bodies:
         return await self._decode(message, decode, most, texts)
 
     async def _decode(
-        self, message: AsgiMessage, decode: Callable[[bytes], Any], most: int, texts: int | None
+        self, message: AsgiMessage, decode: Decode, most: int, texts: int | None
     ) -> tuple[Any, int]:
         if message["type"] != "http.request":
             raise Disconnected
@@ -157,7 +158,7 @@ class Bodies:
         return size
 
 
-def decode_body(raw: bytes, decode: Callable[[bytes], Any]) -> Any:
+def decode_body(raw: bytes, decode: Decode) -> Any:
     """The decoded body of a request, or the problem with it."""
     try:
         return decode(raw)

@@ -20,7 +20,7 @@ from toplist.service.config import Settings
 from toplist.service.errors import NotFound, NotOwner, StoreUnavailable
 from toplist.service.http.app import App, AsgiScope, Encoded, Exchange, busy, make_handlers
 from toplist.service.http.auth import KnownKey
-from toplist.service.http.bodies import COMPLETE, Receive, decode_body
+from toplist.service.http.bodies import Receive, decode_body
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.live_view import EVENT_STREAM, LiveParts, state_of_part
 from toplist.service.http.logs import Log
@@ -70,11 +70,7 @@ class ClusterApp(App):
 
     async def _answer(self, exchange: Exchange, scope: AsgiScope, receive: Receive, send: Send) -> Encoded | None:
         route, found, key = self._admit(exchange, scope)
-        raw = b""
-        if route.decode is not None:
-            raw, exchange.held = await self._bodies.read(
-                route, bytes, exchange.headers, receive, exchange.caller, COMPLETE in scope
-            )
+        raw = await self._read_body(exchange, route, None if route.decode is None else bytes, scope, receive) or b""
         query: bytes = scope["query_string"]
         if route.route.name == "list_rankings":
             response: Response = await self._all_rankings(exchange, route, query, key)

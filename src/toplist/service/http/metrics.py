@@ -68,7 +68,7 @@ class Metrics(Collector):
         self.lists = self.unrecorded = 0
         self._open_impressions = 0
         self.in_flight = 0
-        self.working = 0  # requests in flight to limited routes, whose response is not made yet
+        self.working = 0  # requests to limited routes that have arrived, and whose response is not made yet
         self.cluster_counts: Callable[[], ClusterCounts] | None = None  # where it is a server among others
         self.registry = CollectorRegistry()
         self.registry.register(self)
