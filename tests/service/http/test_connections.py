@@ -20,6 +20,7 @@ from double import Double
 
 from toplist.service.browser_settings import BrowserSettings
 from toplist.service.config import Limits, Settings
+from toplist.service.http import connection_limits
 from toplist.service.http.connection import MOST_HEADERS, Connection
 from toplist.service.http.logs import Log
 from toplist.service.http.server import Server, listening
@@ -415,7 +416,11 @@ def test_connections_of_an_address_are_limited_but_not_those_of_a_proxy(spared: 
     run(work())
 
 
-def test_at_the_limit_of_connections_the_longest_idle_one_is_closed_for_a_new_one() -> None:
+def test_at_the_limit_of_connections_the_longest_idle_one_is_closed_for_a_new_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection_limits, "NEW_FOR", 0.0)
+
     async def work() -> None:
         async with hosted(limits=Limits(connections=2)) as host:
             first, _ = await host.connect()
@@ -432,5 +437,53 @@ def test_at_the_limit_of_connections_the_longest_idle_one_is_closed_for_a_new_on
             for reader, rest in ((second, busy), (third, writer)):
                 rest.write(GET[10:])
                 assert (await reply(reader))[0] == 200
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("sent", "buffer"),
+    [(GET[:20], 0), (POST % 100 + b"{", 0), (LARGE * 50, 4096)],
+    ids=["heads that do not end", "bodies that do not come", "responses that nobody takes"],
+)
+def test_at_the_limit_of_connections_the_address_with_most_gives_way(sent: bytes, buffer: int) -> None:
+    async def work() -> None:
+        async with hosted(limits=Limits(connections=9)) as host:
+            counts = host.server.counts
+            visitor, asking = await host.connect()  # its request is on the way
+            held = []
+            for number in range(8):
+                held.append(await host.connect(f"127.0.0.{2 + number % 2}", buffer))
+                held[-1][1].write(sent)
+                held[-1][1].transport.pause_reading()
+                await until(lambda: sum(each.unfinished_since is not None for each in host.connections) == len(held))
+            flooder, _ = await host.connect("127.0.0.2")
+            assert (await reply(flooder))[0] == 503  # its address has as many as any
+            for _ in range(2):
+                reader, writer = await host.connect()
+                writer.write(GET)
+                assert (await reply(reader))[0] == 200
+            await until(lambda: len(host.connections) == 9)
+            assert (sorted(counts.by_address.values()), counts.gave_way) == ([3, 3, 3], 2)
+            asking.write(GET)
+            assert (await reply(visitor))[0] == 200
+
+    run(work())
+
+
+def test_connections_of_a_proxy_give_way_only_if_they_are_idle_and_come_before_others() -> None:
+    async def work() -> None:
+        async with hosted(keys=KEYS, proxies=["127.0.0.1"], limits=Limits(connections=3)) as host:
+            held = [await host.connect(source) for source in ("127.0.0.1", "127.0.0.1", "127.0.0.2")]
+            for _, writer in held[1:]:
+                writer.write(GET[:20])
+            await until(lambda: sum(each.unfinished_since is not None for each in host.connections) == 2)
+            for source, closed in (("127.0.0.3", 0), ("127.0.0.1", 2)):
+                _, writer = await host.connect(source)
+                writer.write(GET[:20])
+                assert await held[closed][0].read() == b""
+                await asyncio.sleep(0.11)  # connections to close are looked for now and then
+            refused, _ = await host.connect("127.0.0.4")
+            assert (await reply(refused))[0] == 503
 
     run(work())

@@ -110,9 +110,7 @@ class Bodies:
                 chunks.give_back()
         return await self._decode(message, decode, most, texts)
 
-    async def _decode(
-        self, message: AsgiMessage, decode: Decode, most: int, texts: int | None
-    ) -> tuple[Any, int]:
+    async def _decode(self, message: AsgiMessage, decode: Decode, most: int, texts: int | None) -> tuple[Any, int]:
         if message["type"] != "http.request":
             raise Disconnected
         raw: bytes = message.get("body", b"")

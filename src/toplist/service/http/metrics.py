@@ -117,6 +117,11 @@ class Metrics(Collector):
         for limit, count in self.connections.refused.items():
             refused.add_metric((limit,), count)
         yield refused
+        yield CounterMetricFamily(
+            "toplist_connections_gave_way",
+            "Connections closed for new ones, at the limit of their total.",
+            self.connections.gave_way,
+        )
         yield CounterMetricFamily("toplist_log_lines_dropped", "Lines of the log that nobody took.", self._log.dropped)
         help_text = "From the head of a request to the end of its response."
         seconds = HistogramMetricFamily("toplist_request_seconds", help_text, labels=("method", "route"))
