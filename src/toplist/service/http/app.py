@@ -61,8 +61,8 @@ class Exchange:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.request_id = ids.of(self.headers.get(b"x-request-id"))
         self.method: str = scope["method"]
-        self.address: str = scope["client"][0] if scope.get("client") else ""
         self.admission = admission  # the one that it began with: settings may be read again meanwhile
+        self.address = admission.address_of(scope)
         self.caller, self.label = self.address, _UNROUTED
         self.cors = _NO_HEADERS  # headers by which a page of another origin may read the reply
         self.for_visitors = False  # see `Route`
@@ -155,8 +155,9 @@ class App:
         route, found = self._find_route(exchange, scope)
         if route.for_browsers:
             self._check_origin(exchange, route, scope)
-        exchange.caller, key = exchange.admission.admit(route, exchange.headers, scope)
+        key = self._key_of(exchange, route, scope)
         if key is not None:
+            exchange.caller = key.name
             self._metrics.requests_by_key[key.name] += 1
         check_accept(exchange.headers.get(b"accept"), route.media)
         return route, found, key
@@ -167,11 +168,17 @@ class App:
         try:
             route, found = self._find(exchange.method, raw_path if raw_path is not None else scope["path"].encode())
         except HttpProblem:
-            exchange.admission.admit(None, exchange.headers, scope)  # the limits also apply to unknown paths
+            exchange.admission.admit(
+                None, exchange.headers, scope, exchange.address
+            )  # the limits also apply to unknown paths
             raise
         exchange.label, exchange.for_visitors = route.label, route.for_visitors
         self._check_in_flight(route)
         return route, found
+
+    def _key_of(self, exchange: Exchange, route: CompiledRoute | None, scope: AsgiScope) -> KnownKey | None:
+        """The key by which a request is admitted; None if it needs none."""
+        return exchange.admission.admit(route, exchange.headers, scope, exchange.address)
 
     def _check_in_flight(self, route: CompiledRoute) -> None:
         if route.limited and self._metrics.working >= self._max_in_flight:  # health is told, above all under load
@@ -202,7 +209,9 @@ class App:
             exchange.cors = origins.admit(exchange.headers)
             origins.check_tokens()
         except HttpProblem:
-            exchange.admission.admit(route, exchange.headers, scope)  # the limits also apply to other origins
+            exchange.admission.admit(
+                route, exchange.headers, scope, exchange.address
+            )  # the limits also apply to other origins
             raise
 
     async def _handle(
