@@ -19,7 +19,7 @@ from toplist.service.http.accept import check_accept
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.admission import Admission
 from toplist.service.http.auth import KnownKey
-from toplist.service.http.bodies import COMPLETE, Bodies, Decode, Disconnected, Receive
+from toplist.service.http.bodies import COMPLETE, NO_SHARE, Bodies, Decode, Disconnected, Receive
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
@@ -53,7 +53,7 @@ class Exchange:
 
     __slots__ = (
         "address", "admission", "caller", "cors", "for_visitors", "headers", "held", "label", "method", "request_id",
-        "sending", "size", "started", "status", "works",
+        "sending", "share", "size", "started", "status", "works",
     )  # fmt: skip
 
     def __init__(self, scope: AsgiScope, ids: RequestIds, admission: Admission) -> None:
@@ -69,6 +69,7 @@ class Exchange:
         self.status, self.size = 500, 0
         self.works = False  # whether it counts in `working`
         self.held = self.sending = 0  # bytes of the budgets of bodies
+        self.share = NO_SHARE  # of the second one; known once the request is admitted
 
 
 class App:
@@ -159,6 +160,7 @@ class App:
         if key is not None:
             exchange.caller = key.name
             self._metrics.requests_by_key[key.name] += 1
+        self._set_share(exchange, key)
         check_accept(exchange.headers.get(b"accept"), route.media)
         return route, found, key
 
@@ -175,6 +177,13 @@ class App:
         exchange.label, exchange.for_visitors = route.label, route.for_visitors
         self._check_in_flight(route)
         return route, found
+
+    def _set_share(self, exchange: Exchange, key: KnownKey | None) -> None:
+        """The share of the budget for large bodies that the caller has."""
+        if key is not None:
+            exchange.share = self._bodies.share_of(key.name, "", True)
+        else:
+            exchange.share = self._bodies.share_of(None, exchange.address, bool(exchange.admission.keys))
 
     def _key_of(self, exchange: Exchange, route: CompiledRoute | None, scope: AsgiScope) -> KnownKey | None:
         """The key by which a request is admitted; None if it needs none."""
@@ -194,7 +203,7 @@ class App:
         body: Any = None
         if decode is not None:
             body, exchange.held = await self._bodies.read(
-                route, decode, exchange.headers, receive, exchange.caller, COMPLETE in scope
+                route, decode, exchange.headers, receive, exchange.share, COMPLETE in scope
             )
         self._check_in_flight(route)
         if route.limited:
@@ -238,7 +247,7 @@ class App:
     async def _stream(self, exchange: Exchange, response: StreamResponse, receive: Receive, send: Send) -> None:
         """Send a long response, which takes as long as its reader does."""
         self._stop_working(exchange)
-        stream = StreamReply(response, self._bodies.on_the_way, exchange.caller)
+        stream = StreamReply(response, exchange.share)
         await stream.send(exchange.status, exchange.request_id, receive, send, exchange.method == "HEAD")
         exchange.size = stream.size
 
@@ -256,7 +265,7 @@ class App:
         else:
             content = b""
         if len(content) > PIECE:
-            exchange.sending = self._bodies.hold_content(exchange.caller, len(content))
+            exchange.sending = self._bodies.hold_content(exchange.share, len(content))
         return content, media, more
 
     def _encoded_problem(self, exchange: Exchange, error: Exception) -> Encoded:
@@ -283,7 +292,7 @@ class App:
         if exchange.works or exchange.held:
             self._give_back(exchange)
         if exchange.sending:
-            self._bodies.on_the_way.give_back(exchange.caller, exchange.sending)
+            exchange.share.give_back(exchange.sending)
         status, label, address = exchange.status, exchange.label, ""
         caller = "" if exchange.for_visitors and status not in _REFUSED else exchange.caller
         seconds = perf_counter() - exchange.started
