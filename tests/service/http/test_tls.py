@@ -74,6 +74,20 @@ def test_requests_are_answered_by_tls_of_a_late_version(authority: Authority) ->
     run(work())
 
 
+def test_browsers_are_told_to_use_tls_alone_where_the_service_speaks_it(authority: Authority) -> None:
+    async def work() -> None:
+        for tls in (authority.issue(), TlsFiles()):
+            async with hosted(tls=tls) as host:
+                reader, writer = await (connect(host, authority) if tls.certificate else host.connect())
+                for asked in (GET, GET.replace(b"/healthz", b"/unknown")):
+                    writer.write(asked)
+                    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                    assert (b"\r\nstrict-transport-security: max-age=31536000\r\n" in head) == bool(tls.certificate)
+                    await reader.readexactly(int(head.partition(b"content-length: ")[2].split(b"\r\n")[0]))
+
+    run(work())
+
+
 def test_a_handshake_that_is_not_completed_counts_and_ends(authority: Authority) -> None:
     async def work() -> None:
         limits = Limits(seconds=0.3, address_connections=3)
