@@ -77,8 +77,13 @@ def test_addresses_of_one_network_of_ipv6_share_a_limit(make_service: Make) -> N
 
 
 @pytest.mark.parametrize(
-    "header", ["Via", "Forwarded", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Anything"]
-)
+    "header",
+    [
+        "Via", "Forwarded", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Anything", "X-Client-IP",
+        "X-Cluster-Client-IP", "X-Original-Forwarded-For", "X-Envoy-External-Address", "CF-Connecting-IP",
+        "True-Client-IP", "CDN-Loop",
+    ],
+)  # fmt: skip
 def test_without_keys_a_request_through_a_proxy_is_refused(make_service: Make, header: str) -> None:
     refused = problem(make_service().ask("GET", "/v1/rankings", headers={header: "1.1 nginx"}), 421)
     assert refused["errors"][0]["header"] == header.lower()
