@@ -135,8 +135,8 @@ class LiveRanking:
             if known is None:
                 if item.id in DOTS:
                     raise Refused(
-                        f"The item {item.id!r} is new, and must not be one or two dots, which clients resolve in paths; "
-                        f"choose another id.", f"{at}/id",
+                        f"The item {item.id!r} is new, and must not be one or two dots, which clients resolve in "
+                        f"paths; choose another id.", f"{at}/id",
                     )  # fmt: skip
                 if width and row is None:
                     raise Refused(f"The item {item.id!r} is new, and needs {width} features.", f"{at}/features")

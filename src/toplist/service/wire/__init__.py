@@ -86,7 +86,8 @@ from toplist.service.wire.uplift import (
 )
 
 __all__ = [
-    "DOTS", "Estimate", "Estimates", "EstimatesQuery", "Event", "EventsQuery", "Explanation", "Fault", "FileName", "Health",
+    "DOTS", "Estimate", "Estimates", "EstimatesQuery", "Event", "EventsQuery", "Explanation", "Fault", "FileName",
+    "Health",
     "History", "INTEGER_RULE", "IS_PLACE", "ITEM_RULE", "ImportBody", "ImportReply", "Impression", "ImpressionId",
     "Item", "ItemBody", "ItemPrior", "ItemText", "ItemsBody", "ItemsChanged", "ItemsPage", "ItemsQuery", "KeysPage",
     "LARGEST", "ListEntry", "ListReply", "ListRequest", "LiveEvent", "LiveItem", "LiveQuery", "Name",
