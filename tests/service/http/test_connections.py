@@ -471,19 +471,49 @@ def test_at_the_limit_of_connections_the_address_with_most_gives_way(sent: bytes
     run(work())
 
 
-def test_connections_of_a_proxy_give_way_only_if_they_are_idle_and_come_before_others() -> None:
+def test_while_most_connections_are_held_by_few_addresses_idle_ones_of_others_stay() -> None:
+    async def work() -> None:
+        async with hosted(limits=Limits(connections=6)) as host:
+            visitor, idle = await host.connect()
+            await until(lambda: len(host.connections) == 1)
+            for _ in range(5):
+                _, writer = await host.connect("127.0.0.2")
+                writer.write(GET[:20])
+            await until(lambda: sum(each.unfinished_since is not None for each in host.connections) == 5)
+            for each in host.connections:
+                each._since -= 60.0
+            for source, status in (("127.0.0.2", 503), ("127.0.0.3", 200)):
+                reader, writer = await host.connect(source)
+                writer.write(GET)
+                assert (await reply(reader))[0] == status
+            idle.write(GET)
+            assert (await reply(visitor))[0] == 200
+
+    run(work())
+
+
+def test_connections_of_a_proxy_give_way_only_if_they_are_idle_and_come_before_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(connection_limits, "NEW_FOR", 0.0)
+    monkeypatch.setattr(connection_limits, "LOOK_EVERY", 0.0)
+
     async def work() -> None:
         async with hosted(keys=KEYS, proxies=["127.0.0.1"], limits=Limits(connections=3)) as host:
-            held = [await host.connect(source) for source in ("127.0.0.1", "127.0.0.1", "127.0.0.2")]
-            for _, writer in held[1:]:
-                writer.write(GET[:20])
-            await until(lambda: sum(each.unfinished_since is not None for each in host.connections) == 2)
+            held = []
+            for source in ("127.0.0.1", "127.0.0.1", "127.0.0.2"):
+                held.append(await host.connect(source))
+                await asyncio.sleep(0.05)  # so that it is older than the next
+            await begin(held[2])
             for source, closed in (("127.0.0.3", 0), ("127.0.0.1", 2)):
-                _, writer = await host.connect(source)
-                writer.write(GET[:20])
+                another = await host.connect(source)
+                await begin(another)
                 assert await held[closed][0].read() == b""
-                await asyncio.sleep(0.11)  # connections to close are looked for now and then
             refused, _ = await host.connect("127.0.0.4")
             assert (await reply(refused))[0] == 503
+
+    async def begin(opened: tuple[asyncio.StreamReader, Any]) -> None:
+        opened[1].write(GET[:20])
+        await asyncio.sleep(0.05)
 
     run(work())

@@ -40,10 +40,11 @@ Waiting = tuple[float, ref[Closable]]  # since when a connection waits; one that
 class ConnectionLimits:
     """Counts open connections, and says which new ones are refused.
 
-    At the limit of the total, the longest idle connection is closed for a new one. If none is idle, the oldest one that
-    waits for the rest of a request, or for its client to take a response, is closed, of the address that has most: but
-    only if that has more connections than the address of the new one would have. So a few addresses that hold all
-    connections give way to others, and have nothing from opening more.
+    At the limit of the total, one that waits for its client is closed for a new one. As long as half of all are idle,
+    it is the one that is idle for longest. Otherwise clients hold them with unfinished requests, or with responses that
+    they do not take: then it is the one that waits for longest of the address that has most, but only if that has more
+    connections than the address of the new one then would. So a few addresses that hold all connections give way to
+    others, and have nothing from opening more.
 
     Parameters
     ----------
@@ -58,8 +59,8 @@ class ConnectionLimits:
         self._open: dict[Closable, str] = {}  # with their addresses
         self.by_address: Counter[str] = Counter()
         # Those that waited when last looked for, the next to close last.
-        self._idle: list[Waiting] = []
-        self._unfinished: list[tuple[int, Waiting]] = []  # with the connections of their address, up to this one
+        self._idle: list[Waiting] = []  # none if less than half of all are
+        self._held: list[tuple[int, Waiting]] = []  # with the connections that its address has without older ones
         self._looked_at = -math.inf
         self.refused: Counter[Refusal] = Counter()
         self.gave_way = 0  # connections that were closed for new ones
@@ -92,36 +93,37 @@ class ConnectionLimits:
             self._looked_at = now
             self._look(now)
         while self._idle:
-            since, longest = self._idle.pop()
-            if (found := longest()) is not None and found.idle_since == since and self._close(found):
+            if self._close(self._idle.pop()):
                 return True
-        while self._unfinished and self._unfinished[-1][0] > own:
-            _, (since, oldest) = self._unfinished.pop()
-            if (found := oldest()) is not None and _waits_since(found) == since and self._close(found):
+        while self._held and self._held[-1][0] > own:
+            if self._close(self._held.pop()[1]):
                 return True
         return False
 
     def _look(self, now: float) -> None:
         """Look for connections that wait for their clients."""
-        waiting: defaultdict[str, list[Waiting]] = defaultdict(list)
-        self._idle = []
+        idle: list[Waiting] = []
+        by_group: defaultdict[str, list[Waiting]] = defaultdict(list)
         for each, address in self._open.items():
-            idle = each.idle_since
-            if idle is not None and (now - idle > NEW_FOR or self.proxies.trusts(address)):
-                self._idle.append((idle, ref(each)))
-            elif (since := _waits_since(each)) is not None and not self.proxies.trusts(address):
-                waiting[address_group(address)].append((since, ref(each)))
-        self._idle.sort(key=_since, reverse=True)
-        unfinished = [
-            (self.by_address[group] - place, one)
-            for group, held in waiting.items()
-            for place, one in enumerate(sorted(held, key=_since))
+            since = _waits_since(each)
+            if since is None:
+                continue
+            if now - since >= NEW_FOR and each.idle_since is not None:
+                idle.append((since, ref(each)))
+            if not self.proxies.trusts(address):
+                by_group[address_group(address)].append((since, ref(each)))
+        self._idle = sorted(idle, key=_since, reverse=True) if len(idle) * 2 >= len(self._open) else []
+        held = [
+            (self.by_address[group] - older, one)
+            for group, waiting in by_group.items()
+            for older, one in enumerate(sorted(waiting, key=_since))
         ]
-        self._unfinished = sorted(unfinished, key=lambda each: (each[0], -each[1][0]))
+        self._held = sorted(held, key=lambda each: (each[0], -each[1][0]))
 
-    def _close(self, connection: Closable) -> bool:
-        """Close a connection, which gives its place away at once; False if it has gone already."""
-        if self._open.pop(connection, None) is None:
+    def _close(self, waiting: Waiting) -> bool:
+        """Close a connection, which gives its place away at once; False if it does not wait any more."""
+        since, connection = waiting[0], waiting[1]()
+        if connection is None or _waits_since(connection) != since or self._open.pop(connection, None) is None:
             return False
         connection.give_way()
         return True
