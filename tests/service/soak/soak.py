@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from secrets import token_hex
 from typing import NamedTuple
 
 from benchmarks.server import PATIENCE, Broken, Server, serving
@@ -47,6 +48,7 @@ def soak(folder: Path, plan: Plan) -> Outcome:
     keys = Keys.new()
     settings = {
         "keys": keys.setting, "memory": str(MEMORY), "limits.request_memory": str(REQUEST_MEMORY), "proxies": PROXY,
+        "browser.secrets": f"soak:{token_hex(32)}",  # so that reports of browsers are waited for
     }  # fmt: skip
     broken: list[str] = []
     with serving(folder / "soak.db", settings=settings, api_key=keys.editor) as server:
