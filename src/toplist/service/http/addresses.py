@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-REMEMBERED = 4096  # addresses
+_REMEMBERED = 4096  # addresses
 _LONGEST = 64  # characters of an address with its port
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -33,7 +33,7 @@ def read_address(text: str) -> Address | None:
     return mapped or found
 
 
-@lru_cache(REMEMBERED)
+@lru_cache(_REMEMBERED)
 def address_group(text: str) -> str:
     """The addresses that share one limit with this one: of IPv6 its /64, which one caller has for itself.
 
@@ -59,8 +59,8 @@ class TrustedProxies:
     def __init__(self, proxies: Sequence[str]) -> None:
         self._trusts_any = "*" in proxies
         self._networks = [ipaddress.ip_network(each) for each in proxies if each != "*"]
-        self.trusts = lru_cache(REMEMBERED)(self._trusts)
-        self._caller = lru_cache(REMEMBERED)(self._find_caller)
+        self.trusts = lru_cache(_REMEMBERED)(self._trusts)
+        self._caller = lru_cache(_REMEMBERED)(self._find_caller)
 
     def __bool__(self) -> bool:
         return self._trusts_any or bool(self._networks)

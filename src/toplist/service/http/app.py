@@ -19,7 +19,7 @@ from toplist.service.http.accept import check_accept
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.admission import Admission
 from toplist.service.http.auth import KnownKey
-from toplist.service.http.bodies import COMPLETE, NO_SHARE, Bodies, Decode, Disconnected, Receive
+from toplist.service.http.bodies import COMPLETE, Bodies, Decode, Disconnected, Receive, Share
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
@@ -52,8 +52,8 @@ class Exchange:
     """A request while it is answered: who asks, what it holds, and what goes to metrics and log."""
 
     __slots__ = (
-        "address", "admission", "caller", "cors", "for_visitors", "headers", "held", "label", "method", "request_id",
-        "sending", "share", "size", "started", "status", "works",
+        "address", "admission", "caller", "cors", "for_visitors", "headers", "held", "key", "label", "method",
+        "request_id", "sending", "size", "started", "status", "works",
     )  # fmt: skip
 
     def __init__(self, scope: AsgiScope, ids: RequestIds, admission: Admission) -> None:
@@ -68,8 +68,8 @@ class Exchange:
         self.for_visitors = False  # see `Route`
         self.status, self.size = 500, 0
         self.works = False  # whether it counts in `working`
+        self.key: KnownKey | None = None
         self.held = self.sending = 0  # bytes of the budgets of bodies
-        self.share = NO_SHARE  # of the second one; known once the request is admitted
 
 
 class App:
@@ -158,9 +158,8 @@ class App:
             self._check_origin(exchange, route, scope)
         key = self._key_of(exchange, route, scope)
         if key is not None:
-            exchange.caller = key.name
+            exchange.caller, exchange.key = key.name, key
             self._metrics.requests_by_key[key.name] += 1
-        self._set_share(exchange, key)
         check_accept(exchange.headers.get(b"accept"), route.media)
         return route, found, key
 
@@ -178,12 +177,11 @@ class App:
         self._check_in_flight(route)
         return route, found
 
-    def _set_share(self, exchange: Exchange, key: KnownKey | None) -> None:
-        """The share of the budget for large bodies that the caller has."""
-        if key is not None:
-            exchange.share = self._bodies.share_of(key.name, "", True)
-        else:
-            exchange.share = self._bodies.share_of(None, exchange.address, bool(exchange.admission.keys))
+    def _share_of(self, exchange: Exchange) -> Share:
+        """The share of the budget for large bodies that the caller of an admitted request has."""
+        if exchange.key is not None:
+            return self._bodies.share_of(exchange.key.name, "", True)
+        return self._bodies.share_of(None, exchange.address, bool(exchange.admission.keys))
 
     def _key_of(self, exchange: Exchange, route: CompiledRoute | None, scope: AsgiScope) -> KnownKey | None:
         """The key by which a request is admitted; None if it needs none."""
@@ -202,9 +200,8 @@ class App:
         """
         body: Any = None
         if decode is not None:
-            body, exchange.held = await self._bodies.read(
-                route, decode, exchange.headers, receive, exchange.share, COMPLETE in scope
-            )
+            share = None if COMPLETE in scope else self._share_of(exchange)
+            body, exchange.held = await self._bodies.read(route, decode, exchange.headers, receive, share)
         self._check_in_flight(route)
         if route.limited:
             exchange.works = True
@@ -247,7 +244,7 @@ class App:
     async def _stream(self, exchange: Exchange, response: StreamResponse, receive: Receive, send: Send) -> None:
         """Send a long response, which takes as long as its reader does."""
         self._stop_working(exchange)
-        stream = StreamReply(response, exchange.share)
+        stream = StreamReply(response, self._share_of(exchange))
         await stream.send(exchange.status, exchange.request_id, receive, send, exchange.method == "HEAD")
         exchange.size = stream.size
 
@@ -265,7 +262,7 @@ class App:
         else:
             content = b""
         if len(content) > PIECE:
-            exchange.sending = self._bodies.hold_content(exchange.share, len(content))
+            exchange.sending = self._bodies.hold_content(self._share_of(exchange), len(content))
         return content, media, more
 
     def _encoded_problem(self, exchange: Exchange, error: Exception) -> Encoded:
@@ -292,7 +289,7 @@ class App:
         if exchange.works or exchange.held:
             self._give_back(exchange)
         if exchange.sending:
-            exchange.share.give_back(exchange.sending)
+            self._share_of(exchange).give_back(exchange.sending)
         status, label, address = exchange.status, exchange.label, ""
         caller = "" if exchange.for_visitors and status not in _REFUSED else exchange.caller
         seconds = perf_counter() - exchange.started

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 
 from toplist.service.config import Limits
 from toplist.service.http import problems
-from toplist.service.http.addresses import REMEMBERED, address_group
+from toplist.service.http.addresses import address_group
 from toplist.service.http.problems import HttpProblem
 from toplist.service.http.routing import CompiledRoute
 from toplist.service.live.work_memory import SMALL, WorkMemory
@@ -94,9 +93,6 @@ class Share(NamedTuple):
         return min(size, self.budget.most)
 
 
-NO_SHARE = Share(ByteBudget(0), "")
-
-
 class Bodies:
     """Reads and decodes the bodies of requests.
 
@@ -114,10 +110,9 @@ class Bodies:
         self._limits = limits
         self.on_the_way = ByteBudget(limits.bodies_bytes)
         self._of_strangers = ByteBudget(limits.bodies_bytes // OF_STRANGERS, SHARES_OF_STRANGERS, self.on_the_way)
-        self.share_of = lru_cache(REMEMBERED)(self._share_of)
         self.memory = WorkMemory(limits.bodies_memory << 20)
 
-    def _share_of(self, key: str | None, address: str, needs_keys: bool) -> Share:
+    def share_of(self, key: str | None, address: str, needs_keys: bool) -> Share:
         """The share of a key or, if it is None, of callers of an address, where others may need keys."""
         if key is not None:
             return Share(self.on_the_way, f"key {key}")
@@ -125,9 +120,12 @@ class Bodies:
 
     async def read(
         self, route: CompiledRoute, decode: Decode, headers: Mapping[bytes, bytes], receive: Receive,
-        share: Share, is_complete: bool,
+        share: Share | None,
     ) -> tuple[Any, int]:  # fmt: skip
-        """The decoded body of a request, and how much of `memory` it holds; or the problem with it."""
+        """The decoded body of a request, and how much of `memory` it holds; or the problem with it.
+
+        `share` is the caller's, of `on_the_way`; None if the body has arrived.
+        """
         media = headers.get(b"content-type", b"")
         if media != route.request_media and not _is_media(media, route.request_media):
             given = route.route.request_media
@@ -140,7 +138,7 @@ class Bodies:
         if length is not None and length.isdigit() and int(length[:20]) > most:
             raise _too_large(most)
         texts = route.route.most_texts
-        if is_complete:  # the most frequent case, which needs no timer
+        if share is None:  # the most frequent case, which needs no timer
             message = await receive()
         else:
             chunks = _Chunks(share, most)

@@ -263,8 +263,7 @@ class ClusterApp(App):
         exchange = Exchange({"headers": (), "method": route.route.method}, self._ids, self._admission)
         exchange.request_id, exchange.caller, exchange.label = ask.request_id, ask.caller, route.label
         key = None if ask.key is None else _forwarded_key(ask.key)
-        exchange.address = ask.caller  # or its key, which has a share of its own
-        self._set_share(exchange, key)
+        exchange.address, exchange.key = ask.caller, key
         self._cluster.requests["answered for others"] += 1
         parts: Parts | None = None
         more: Mapping[str, str] = {}
@@ -292,7 +291,7 @@ class ClusterApp(App):
             self._metrics.working -= 1
             self._give_back(exchange)
             if exchange.sending:
-                exchange.share.give_back(exchange.sending)
+                self._share_of(exchange).give_back(exchange.sending)
         return ForwardedAnswer(ask.id, exchange.status, content, media, dict(more), parts is not None), parts
 
 
