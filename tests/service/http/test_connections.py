@@ -21,6 +21,7 @@ from double import Double
 from toplist.service.browser_settings import BrowserSettings
 from toplist.service.config import Limits, Settings
 from toplist.service.http import connection_limits
+from toplist.service.http.app import App
 from toplist.service.http.connection import MOST_HEADERS, Connection
 from toplist.service.http.logs import Log
 from toplist.service.http.server import Server, listening
@@ -371,7 +372,7 @@ def test_bodies_that_do_not_come_keep_nobody_out(head: bytes) -> None:
             for number in range(3):
                 _, writer = await host.connect(f"127.0.0.{number + 2}")
                 writer.write(head + b"Content-Length: 60000\r\n\r\n{")
-            await until(lambda: host.server.config.app.handlers.metrics.in_flight == 3)
+            await until(lambda: cast(App, host.server.config.app).handlers.metrics.in_flight == 3)
             reader, writer = await host.connect()
             writer.write(b"GET /v1/rankings HTTP/1.1\r\nAuthorization: Bearer %s\r\n\r\n" % SERVE.encode())
             assert (await reply(reader))[0] == 200

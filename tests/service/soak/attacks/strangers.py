@@ -142,7 +142,7 @@ STRANGERS = [
     Attack("unread bodies", "stranger", 275.0, 1100, unread_bodies),
     Attack("half-closed", "stranger", 100.0, 100, half_closed),
     Attack("slow heads", "stranger", 200.0, 1000, slow_heads),
-    Attack("heads of many addresses", "stranger", 400.0, 2100, heads_of_many),
+    Attack("heads of many addresses", "stranger", 600.0, 1800, heads_of_many),
     Attack("forged reports", "stranger", 300.0, 1400, forged_reports),
     Attack("large bodies", "stranger", 10.0, 60, large_bodies),
     Attack("guessed keys", "stranger", 200.0, 50, guessed_keys),
