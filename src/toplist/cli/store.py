@@ -178,7 +178,7 @@ def check(store: Path | str, policies: OwnSources) -> int:
     from toplist.service.log.verify import code_warnings, quarantined, rebuild_learners
     from toplist.support.tables import count_text
 
-    damages = learners = differing = 0
+    damages = learners = differing = incomparable = 0
     load_own_policies(policies)
     with ExitStack() as opened:
         for reader in [opened.enter_context(closing(part)) for part in open_parts(store)]:
@@ -202,6 +202,9 @@ def check(store: Path | str, policies: OwnSources) -> int:
                     if rebuilt.differs_from:
                         differing += 1
                         print(rebuilt.difference)
+                    if rebuilt.incomparable:
+                        incomparable += 1
+                        print(rebuilt.remark)
                 for sentence in differing_uplifts(reader):
                     differing += 1
                     print(sentence)
@@ -209,6 +212,8 @@ def check(store: Path | str, policies: OwnSources) -> int:
                 damages += 1
                 print(problem)
     checked = f"{count_text(learners, 'learner')} rebuilt from the log; what is kept differs in {differing}."
+    if incomparable:
+        checked += f" {count_text(incomparable, 'learner')} could not be compared on this machine."
     if not damages:
         print(f"The file is not damaged. {checked}")
     else:

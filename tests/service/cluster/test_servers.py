@@ -134,6 +134,7 @@ def test_the_view_and_the_metrics_of_a_cluster(servers: list[Server]) -> None:
     assert [partition["partition"] for partition in view["partitions"]] == list(range(PARTITIONS))
     assert all(partition["epoch"] >= 1 and partition["owner"] in names for partition in view["partitions"])
     assert all(partition["lease"] <= LEASE for partition in view["partitions"])
+    assert all(0.0 <= partition["lag"] < PATIENCE for partition in view["partitions"])
     until = time.monotonic() + PATIENCE
     while not sum(partition["last"] for partition in view["partitions"]) >= 2 * len(RANKINGS):  # it is some moments old
         assert time.monotonic() < until, view

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from postgres_server import database
-from running import run
+from running import at_work, front, run
 
 from toplist.core.problem import InvalidInput
 from toplist.service.cluster.observers import MOST, Observers
@@ -17,8 +17,12 @@ from toplist.service.cluster.partitions import Partitions
 from toplist.service.errors import StoreUnavailable
 from toplist.service.live.service import Service
 from toplist.service.live.transaction import OpenStore
+from toplist.service.store.digests import TABLES
+from toplist.service.store.postgres import PostgresReader, PostgresStore
 from toplist.service.store.postgres.database import Database
 from toplist.service.store.postgres.members import ClusterRows, be_seen, divide
+from toplist.service.store.postgres.round_trip import Statement
+from toplist.service.store.protocol import LogMark
 
 PATIENCE = 20.0  # seconds
 ADDRESS, OTHER_ADDRESS = "127.0.0.1:1", "127.0.0.1:2"
@@ -97,6 +101,37 @@ def test_a_stream_keeps_the_service_that_it_reads_from(address: str) -> None:
             await ask_others()
             with pytest.raises(StoreUnavailable):
                 await anext(pages, None)
+            await observers.stop()
+
+    run(work())
+
+
+def test_a_question_after_a_restore_is_answered_from_the_restored_database(address: str, tmp_path: Path) -> None:
+    """It has an owner of the same epoch and as many events as before, but not the same ones."""
+    marks: list[LogMark] = []
+
+    async def made(positions: int) -> None:
+        async with at_work(tmp_path / "db", open_store=lambda _: PostgresStore(address)) as service:
+            await front(service, count=positions + 2, positions=positions)  # the time stands still
+        with closing(PostgresReader(address)) as reader:
+            marks.append(reader.mark())
+
+    async def work() -> None:
+        with closing(Database(address)) as shared:
+            observers = Observers(shared, 1 << 20, lambda _, open_store: Service("db", open_store=open_store))
+
+            async def positions() -> list[int]:
+                async with observers.question(0) as service:
+                    return [ranking.positions for ranking in await service.queries.rankings()]
+
+            await made(3)
+            assert await positions() == [3]
+            tables = ", ".join(f"toplist.{table.name}" for table in TABLES.values())
+            shared.run([Statement(f"TRUNCATE {tables}, toplist.totals, toplist.parts")])
+            await made(4)
+            assert marks[0][:2] == marks[1][:2]
+            assert marks[0].digest != marks[1].digest
+            assert await positions() == [4]
             await observers.stop()
 
     run(work())

@@ -160,14 +160,17 @@ def test_a_state_follows_the_events_of_the_log_and_not_its_own(tmp_path: Path) -
         async with at_work(tmp_path / "db") as service:
             await front(service)
             transactions = service.transactions
-            transactions.follow(state_of(service).last_seq - 1)
+            before = state_of(service).loaded_mark
+            transactions.follow(before._replace(seq=state_of(service).last_seq))  # it was loaded earlier
             loaded = await transactions.state()
-            transactions.follow(loaded.last_seq)
+            mark = loaded.loaded_mark
+            assert mark.seq == loaded.last_seq
+            transactions.follow(mark)
             assert transactions.loaded_state is loaded
-            last, own = loaded.last_seq, loaded.next_seq()
-            transactions.follow(last)
+            own = loaded.next_seq()
+            transactions.follow(mark)
             assert transactions.loaded_state is loaded
-            transactions.follow(own)
+            transactions.follow(mark._replace(seq=own))
             assert transactions.loaded_state is None
             await service.items.put("front", items(1, first=100))
 

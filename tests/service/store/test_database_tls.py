@@ -78,6 +78,16 @@ def test_tls_and_credentials(
         uses_tls(f"{plain}&sslmode=verify-full&sslrootcert={other.authority}")
 
 
+def test_the_database_notices_soon_that_a_server_has_lost_its_network(
+    guarded: tuple[PostgresServer, str, Authority], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    with closing(Session(guarded[1])) as session:
+        for _ in range(2):  # the settings of TCP are those of the connection, not of its first transaction
+            found = session.run([Statement(f"SHOW tcp_{name}") for name in ("keepalives_idle", "user_timeout")])
+            assert found == [[("20",)], [("40000",)]]
+
+
 def test_a_server_never_logs_the_password(
     guarded: tuple[PostgresServer, str, Authority], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,9 +1,9 @@
 """Parts of a store in PostgreSQL: commits of several in one transaction, each fenced for itself."""
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
-from threading import Event
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -14,12 +14,24 @@ from toplist.core.problem import InvalidInput
 from toplist.service.errors import NotOwner, StoreUnavailable
 from toplist.service.log.events import RankingEvent, encode
 from toplist.service.store.postgres import PostgresReader, PostgresStore
-from toplist.service.store.postgres.database import Database, Taken
-from toplist.service.store.postgres.members import be_gone, be_seen, check_undivided, divide
+from toplist.service.store.postgres import database as module
+from toplist.service.store.postgres.committed import CommittedStore
+from toplist.service.store.postgres.database import LONG_READERS, MOST_CONNECTIONS, READERS, Database, Taken
+from toplist.service.store.postgres.members import be_gone, be_seen, check_undivided, divide, lags
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.session import Fenced, Refusal, Session
 from toplist.service.store.postgres.shared_writer import Share
-from toplist.service.store.protocol import EventRow, LearnerRow, RankingRow, Row
+from toplist.service.store.protocol import (
+    DROPPED,
+    LEARNED,
+    OPEN,
+    EventRow,
+    ImpressionRow,
+    LearnerRow,
+    LogReader,
+    RankingRow,
+    Row,
+)
 from toplist.service.wire import RankingSpec
 
 PARTS = 4
@@ -238,7 +250,75 @@ def test_servers_are_seen_and_gone(address: str) -> None:
         with pytest.raises(NotOwner):
             PostgresStore(second, 3).read_blocking(lambda reader: reader.last_seq())
         store.close()
+        assert store.released is not None
+        store.released.result(PATIENCE)
         assert be_seen(first, "127.0.0.1:1", False).parts[3].is_free
+
+
+def test_the_lag_of_a_part_is_that_of_its_first_window_that_should_be_closed(address: str) -> None:
+    def impression(number: int, late: float, state: int = OPEN) -> ImpressionRow:
+        return ImpressionRow(bytes([number]), number, 1, 1, state, int(1000 * (now - late)), b"{}")
+
+    with closing(Database(address)) as shared:
+        divide(shared, PARTS)
+        now = be_seen(shared, "127.0.0.1:1", False).now / 1e9
+        for part, rows in {
+            1: [impression(1, 3600.0), impression(2, 7200.0), impression(3, 9999.0, LEARNED)],
+            2: [impression(4, -3600.0)],  # the window of this one is open
+            3: [impression(5, 3600.0, DROPPED)],
+        }.items():
+            with closing(PostgresStore(shared, part)) as store:
+                store.write(rows)
+                store.commit()
+        with shared.read_session() as session:
+            found = lags(session)
+        passed = be_seen(shared, "127.0.0.1:1", False).now / 1e9 - now
+        assert found[1] == pytest.approx(7200.0 + passed / 2, abs=passed / 2 + 0.002)
+        assert (found[0], found[2], found[3]) == (0.0, 0.0, 0.0)
+
+
+def connections(address: str) -> int:
+    with closing(Session(address)) as session:
+        count = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        return int(session.run([Statement(count)])[0][0][0])
+
+
+def test_a_server_has_a_limit_of_connections(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LONGEST_WAIT", 0.1)
+    with closing(Database(address, lease=2.0)) as shared:
+        divide(shared, 1)
+        store = PostgresStore(shared)
+        store.write([event(1)])
+        store.commit()
+        be_seen(shared, "127.0.0.1:1", False)
+        begun = Barrier(READERS + 1)
+
+        def read(_: int) -> int:
+            def last(reader: LogReader) -> int:
+                begun.wait(PATIENCE)
+                return reader.last_seq()
+
+            return store.read_blocking(last)
+
+        with ThreadPoolExecutor(READERS) as threads, ExitStack() as opened:
+            reading = threads.map(read, range(READERS))
+            readers = [opened.enter_context(closing(store.reader())) for _ in range(LONG_READERS)]
+            assert [reader.last_seq() for reader in readers] == [1] * LONG_READERS
+            with pytest.raises(StoreUnavailable, match="Too many reads that take long"):
+                CommittedStore(shared, 0).reader()
+            begun.wait(PATIENCE)
+            assert list(reading) == [1] * READERS
+            paused = Event()
+            while connections(address) < MOST_CONNECTIONS:  # until the lease is renewed
+                paused.wait(0.05)
+            monkeypatch.setattr(module, "LONGEST_WAIT", PATIENCE)
+            waiting = threads.submit(store.reader)
+            readers[0].close()
+            readers[0].close()
+            with closing(waiting.result(PATIENCE)) as reader:
+                assert reader.last_seq() == 1
+                assert connections(address) == MOST_CONNECTIONS
+        store.close()
 
 
 def test_an_open_transaction_of_a_stopped_owner_does_not_block_a_takeover(address: str) -> None:

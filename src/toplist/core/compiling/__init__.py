@@ -1,6 +1,7 @@
 """Compiling with numba: marks functions and methods, caches machine code on disk, and explains errors."""
 
 from toplist.core.compiling import cache_folder, numba_backend
+from toplist.core.compiling.cache_folder import arithmetic
 from toplist.core.compiling.compile import (
     BULK,
     compiled,
@@ -26,6 +27,7 @@ __all__ = [
     "Kept",
     "LIBRARY_VARIABLES",
     "NotCached",
+    "arithmetic",
     "caller",
     "can_link",
     "compiled",

@@ -47,11 +47,28 @@ def _default_folder() -> Path:
 
 def machine() -> tuple[str, ...]:
     """Everything besides the source that machine code depends on: versions, the CPU and numba's settings."""
+    return (
+        f"toplist {toplist.__version__}, {_compiler()}",
+        f"numpy {np.__version__}, python {platform.python_implementation()} {platform.python_version()}",
+        *_processor(),
+    )
+
+
+def arithmetic() -> tuple[str, ...]:
+    """Everything besides the source that the last bits of results depend on: as `machine`, and the system's libm."""
+    libm = " ".join([*platform.libc_ver(), platform.mac_ver()[0]])
+    return _compiler(), f"numpy {np.__version__}", libm, *_processor()
+
+
+def _compiler() -> str:
+    return f"numba {numba.__version__}, llvmlite {llvmlite.__version__}"
+
+
+def _processor() -> tuple[str, ...]:
+    """The CPU, and numba's settings for its code."""
     config = vars(numba.config)
     settings = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "ENABLE_AVX")
     return (
-        f"toplist {toplist.__version__}, numba {numba.__version__}, llvmlite {llvmlite.__version__}",
-        f"numpy {np.__version__}, python {platform.python_implementation()} {platform.python_version()}",
         f"{platform.system()} {platform.machine()}",
         str(config["CPU_NAME"] or llvmlite.binding.get_host_cpu_name()),
         str(config["CPU_FEATURES"] or llvmlite.binding.get_host_cpu_features().flatten()),

@@ -22,11 +22,12 @@ from toplist.service.log.impression_id import id_time, parse_id, partition_of_id
 from toplist.service.log.settings import LearnerSettings
 from toplist.service.store.group_commit import CommitCounts
 from toplist.service.store.postgres.database import Database
-from toplist.service.store.postgres.members import ClusterRows, copied_until, divide, look_up
+from toplist.service.store.postgres.members import ClusterRows, copied_until, divide, lags, look_up
 from toplist.service.store.postgres.reader import PostgresReader
 from toplist.service.wire import ClusterPartition, ClusterServer, ClusterView
 
 PATIENCE = 5.0  # seconds that a request waits for its partition to have an owner
+LONGEST_LOOK = 2.0  # seconds that a view of the cluster waits for the database
 LOOK_EVERY = 0.25  # seconds between two looks at the owners, while a request waits
 
 
@@ -220,8 +221,9 @@ class Cluster:
         leases = [held.lease_left for held in self.partitions.owned.values()]
         return ClusterCounts(len(leases), min(leases, default=0.0), self.partitions.moves, self.requests)
 
-    def view(self) -> ClusterView:
-        """Servers and partitions, as the database said when it was last asked."""
+    async def view(self) -> ClusterView:
+        """Servers and partitions, as the database said when it was last asked, and what waits in partitions now."""
+        late = await self._lags()
         rows = self.owners.rows
         age = monotonic() - rows.asked
         return ClusterView(
@@ -237,10 +239,26 @@ class Cluster:
                 ClusterPartition(
                     partition=row.part, owner=None if row.is_free else row.owner, epoch=row.epoch, last=row.last_seq,
                     lease=None if row.lease_left is None else row.lease_left - age,
+                    lag=late.get(row.part),
                 )
                 for row in rows.parts
             ],
         )  # fmt: skip
+
+    async def _lags(self) -> dict[int, float]:
+        """The lag of each partition; none while the database is away."""
+
+        def read() -> dict[int, float]:
+            with self.database.read_session() as session:
+                return lags(session)
+
+        if not self.owners.is_known:
+            return {}
+        try:
+            async with asyncio.timeout(LONGEST_LOOK):
+                return await asyncio.get_running_loop().run_in_executor(self.database.reading, read)
+        except (TimeoutError, StoreUnavailable):
+            return {}
 
     # What all partitions of this server say together ------------------------------------------------------------------
 

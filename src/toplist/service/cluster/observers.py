@@ -32,8 +32,7 @@ class _Observer:
                 await self.service.start()
                 self._is_started = True
             else:
-                last = await self._store.read(lambda reader: reader.last_seq())
-                self.service.transactions.follow(last)
+                self.service.transactions.follow(await self._store.read(lambda reader: reader.mark()))
             yield self.service
 
     async def close(self) -> None:

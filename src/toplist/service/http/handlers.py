@@ -84,7 +84,7 @@ class Handlers:
         self.playground_html, _ = load_page(self.assets, "playground.html")
         self.playground = Playground(settings.playground)
         self.stopping = False
-        self.cluster_view: Callable[[], ClusterView] | None = None  # where it is a server among others
+        self.cluster_view: Callable[[], Awaitable[ClusterView]] | None = None  # where it is a server among others
 
     def of_partition(self, service: Service) -> Handlers:
         """The same handlers in front of the service of one partition."""
@@ -343,7 +343,7 @@ class Handlers:
         """GET /v1/cluster: empty where this server is alone."""
         if self.cluster_view is None:
             return ClusterView(age=0.0, servers=[], partitions=[])
-        return self.cluster_view()
+        return await self.cluster_view()
 
     async def health(self, request: HttpRequest) -> Response:
         """GET /healthz: the process answers."""

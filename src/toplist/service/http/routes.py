@@ -96,7 +96,7 @@ _SERVER = "web-1:4711:5f0e6c1d"
 _CLUSTER = {
     "age": 0.4,
     "servers": [{"name": _SERVER, "address": "10.0.0.5:8700", "seen": 0.4, "leaving": False, "here": True}],
-    "partitions": [{"partition": 0, "owner": _SERVER, "epoch": 3, "last": 1200, "lease": 9.2}],
+    "partitions": [{"partition": 0, "owner": _SERVER, "epoch": 3, "last": 1200, "lease": 9.2, "lag": 0.0}],
 }
 _ITEM = {"id": "tea", "features": None, "hidden": False, "prior": {"mean": 0.2, "strength": 10.0}}
 _CHANGED = {"added": 3, "changed": 0, "unchanged": 0}

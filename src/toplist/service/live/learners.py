@@ -17,6 +17,7 @@ from toplist.service.live.quarantine import Contained, QuarantinedLearners
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.work_memory import TIMES_LEARNER, WorkMemory
 from toplist.service.log.events import LearnerEvent, encode
+from toplist.service.log.machines import Machines, this_machine, with_machines
 from toplist.service.log.replay import SkippedList, change_items
 from toplist.service.store.group_commit import GroupCommit
 from toplist.service.store.protocol import LEARNER, EventRow, LearnerRow, Row, SnapshotRow, Store
@@ -37,13 +38,15 @@ class LoadedLearner:
     """A learner in memory."""
 
     __slots__ = (
-        "_has_part", "applied_changes", "events", "id", "ranker", "ranking", "room", "segment", "seq", "unkept",
+        "_has_part", "applied_changes", "events", "id", "machines", "ranker", "ranking", "room", "segment", "seq",
+        "unkept",
     )  # fmt: skip
 
     def __init__(
         self, id: int, ranking: LiveRanking, segment: str | None, ranker: LoggedRanker, seq: int, unkept: int
     ) -> None:
         self.id, self.ranking, self.segment, self.ranker = id, ranking, segment, ranker
+        self.machines: Machines | None = frozenset([this_machine()])  # on which its belief was computed
         self.seq = seq  # of the last event it has seen
         self.applied_changes = ranking.change_count
         self.unkept = unkept  # events since its latest snapshot
@@ -88,7 +91,9 @@ class LoadedLearner:
 
     def snapshot(self, base: bool = False) -> SnapshotRow:
         """Its belief as a row."""
-        return self.empty_snapshot(base)._replace(body=self.ranker.to_bytes())
+        if base:  # a rebuild begins with it
+            self.machines = frozenset([this_machine()])
+        return self.empty_snapshot(base)._replace(body=with_machines(self.ranker.to_bytes(), self.machines))
 
     def empty_snapshot(self, base: bool = False) -> SnapshotRow:
         """The row of its belief as it is now, without the belief, which the caller adds."""
@@ -230,6 +235,7 @@ class Learners:
                 reason = self._quarantine.add(ranking.id, row.id, settings.policy_seq, problem)
                 raise _cannot_serve(ranking, reason) from problem
             loaded = LoadedLearner(row.id, ranking, segment, replay.ranker, replay.seq, replay.events)
+            loaded.machines = replay.machines
             self._add(loaded)
             if replay.skipped:
                 self._skip_lists(loaded, replay.skipped)
@@ -369,14 +375,15 @@ class Learners:
             return [learner.snapshot()]
         if self.large_snapshots.has_room(learner.room):
             row, ranking = learner.empty_snapshot(), learner.ranking
-            pack = learner.ranker.to_bytes if is_leaving else learner.ranker.state().packed
+            packed = learner.ranker.to_bytes if is_leaving else learner.ranker.state().packed
+            machines = learner.machines
 
             def is_wanted() -> bool:
                 if self.is_dropped or ranking.is_deleted or row.learner in self.deleted:
                     return False
                 return ranking.settings.policy_seq == row.policy_seq
 
-            self.large_snapshots.keep(row, learner.room, pack, is_wanted)
+            self.large_snapshots.keep(row, learner.room, lambda: with_machines(packed(), machines), is_wanted)
         return []
 
     def measure(self, learner: LoadedLearner) -> None:

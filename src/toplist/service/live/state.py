@@ -31,6 +31,7 @@ from toplist.service.store.protocol import (
     EventRow,
     ImpressionRow,
     ItemRow,
+    LogMark,
     LogReader,
     RankingRow,
     Store,
@@ -59,8 +60,8 @@ class RankingRows(NamedTuple):
 class StateRows(NamedTuple):
     """All rows for the state."""
 
-    last_seq: int  # of events; the last one may be purged
-    last_event: EventRow | None
+    mark: LogMark
+    last_event: EventRow | None  # it may be purged
     rankings: list[RankingRows]
     deleted_learners: list[DeletedLearnerRow]
 
@@ -74,8 +75,8 @@ def read_rankings(reader: LogReader) -> StateRows:
             )
             for row in reader.rankings()
         ]
-        last = reader.last_seq()
-        return StateRows(last, reader.event(last), rankings, reader.deleted_learners())
+        mark = reader.mark()
+        return StateRows(mark, reader.event(mark.seq), rankings, reader.deleted_learners())
 
 
 class RememberedRequest(NamedTuple):
@@ -100,7 +101,8 @@ class LiveState:
     ) -> None:
         self.store, self.commits = store, commits
         last = rows.last_event
-        self._seq = self.loaded_seq = commits.last_seq = rows.last_seq
+        self._seq = commits.last_seq = rows.mark.seq
+        self.loaded_mark = rows.mark
         commits.last_time = 0 if last is None else last.at
         self.quarantine = quarantine
         self.learners = Learners(

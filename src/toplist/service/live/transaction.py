@@ -27,6 +27,7 @@ from toplist.service.store.protocol import (
     WHOLE_RANKING,
     CheckOwner,
     EventRow,
+    LogMark,
     Row,
     ShiftWindows,
     Store,
@@ -249,9 +250,9 @@ class Transactions:
         self._forget_state()
         self._retry_at = self.clock.waiting() + PAUSE_AFTER_FAILURE
 
-    def follow(self, last_seq: int) -> None:
-        """Another server writes to the store: drop the state if it was loaded at another event than the last."""
-        if self._state is not None and self._state.loaded_seq != last_seq:
+    def follow(self, mark: LogMark) -> None:
+        """Another server writes to the store: drop the state if the store was another one when it was loaded."""
+        if self._state is not None and self._state.loaded_mark != mark:
             self._forget_state()
 
     def _forget_state(self) -> None:

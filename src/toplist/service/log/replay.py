@@ -33,6 +33,7 @@ from toplist.service.log.events import (
     decode_quarantined,
     rows_by_item,
 )
+from toplist.service.log.machines import Machines, split_machines, this_machine, with_this_machine
 from toplist.service.log.pools import KnownPool, decode_pool
 from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
 from toplist.service.store.protocol import (
@@ -176,6 +177,7 @@ class Replay:
 
     def __init__(self, ranker: LoggedRanker, seq: int, start: int, policy_seq: int, fetch: FetchEvent) -> None:
         self.ranker = ranker
+        self.machines: Machines | None = frozenset([this_machine()])  # on which its belief is computed
         self.seq = seq  # of the last event replayed
         self.events = 0  # number of events so far
         self._start = start  # lists up to this event are not part of its history
@@ -270,8 +272,11 @@ def replay_from_log(reader: LogReader, settings: LearnerSettings, row: LearnerRo
 
 def replay_from_snapshot(settings: LearnerSettings, row: LearnerRow, kept: SnapshotRow, fetch: FetchEvent) -> Replay:
     """A learner as it was at a snapshot."""
-    ranker = LoggedRanker.from_bytes(kept.body, settings.policy, settings.learner_name(row.segment))
-    return Replay(ranker, kept.seq, settings.first_event(row.id), settings.policy_seq, fetch)
+    belief, machines = split_machines(kept.body)
+    ranker = LoggedRanker.from_bytes(belief, settings.policy, settings.learner_name(row.segment))
+    replay = Replay(ranker, kept.seq, settings.first_event(row.id), settings.policy_seq, fetch)
+    replay.machines = with_this_machine(machines)
+    return replay
 
 
 def events_since(reader: LogReader, row: LearnerRow, seq: int) -> Iterator[EventRow]:

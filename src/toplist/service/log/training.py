@@ -8,6 +8,7 @@ import numpy as np
 
 from toplist.core.problem import InvalidInput
 from toplist.service.errors import Refused, StoreUnavailable
+from toplist.service.log.machines import with_machines
 from toplist.service.log.policy_code import policy_code
 from toplist.service.log.replay import events_since, new_ranker, replay_from_log, replay_from_snapshot
 from toplist.service.log.settings import ItemState, ItemStates, LearnerSettings, settings_problem
@@ -94,7 +95,8 @@ def train_learners(
         new = (event for event in events_since(reader, row, replay.seq) if event.seq <= until)
         replay.run(_while_running(stops, new))
         events += replay.events
-        kept = SnapshotRow(row.id, False, replay.seq, ALL_EARLIER, replay.ranker.to_bytes())
+        body = with_machines(replay.ranker.to_bytes(), replay.machines)
+        kept = SnapshotRow(row.id, False, replay.seq, ALL_EARLIER, body)
         trained[n : n + 1] = [kept]  # in place: two of each would be twice as much memory
     return events
 

@@ -9,6 +9,7 @@ from toplist.core.problem import InvalidInput
 from toplist.service.errors import StoreUnavailable
 from toplist.service.log.events import decode_learner, decode_quarantined, decode_ranking
 from toplist.service.log.impression_id import id_text
+from toplist.service.log.machines import are_comparable, split_machines
 from toplist.service.log.replay import UNREADABLE, Replay, events_since, replay_from_log, replay_from_snapshot
 from toplist.service.log.settings import LearnerSettings, settings_at_end
 from toplist.service.store.protocol import LEARNER, QUARANTINED, EventRow, LearnerRow, LogReader
@@ -26,12 +27,22 @@ class RebuiltLearner(NamedTuple):
     learned: int  # lists
     belief: bytes
     differs_from: tuple[str, ...]  # "its snapshot", "the live one", "what the service would load", "the log"
+    incomparable: tuple[str, ...] = ()  # the first and the third, if another kind of machine has computed them
 
     @property
     def difference(self) -> str:
         """The difference as a sentence."""
         what = " and ".join(self.differs_from)
         return f"The learner of {self.ranking!r} and segment {self.segment!r} differs from {what}."
+
+    @property
+    def remark(self) -> str:
+        """What cannot be compared as a sentence."""
+        what = " and ".join(self.incomparable)
+        return (
+            f"The learner of {self.ranking!r} and segment {self.segment!r} is not comparable on this machine with "
+            f"{what}: one with another CPU, libm, numba or NumPy has computed that, and may have rounded otherwise."
+        )
 
 
 def rebuild_learners(
@@ -107,24 +118,31 @@ def _rebuild(reader: LogReader, settings: LearnerSettings, row: LearnerRow, live
         replay = replay_from_log(reader, settings, row)
     kept = reader.snapshot(row.id, settings.policy_seq)
     differs_from: list[str] = []
+    of_snapshot: list[str] = []
+    is_comparable = True
     if kept is not None:
         run_to(reader, row, replay, kept.seq)
-        if replay.ranker.to_bytes() != kept.body:
-            differs_from.append("its snapshot")
+        kept_belief, machines = split_machines(kept.body)
+        is_comparable = are_comparable(machines)
+        if replay.ranker.to_bytes() != kept_belief:
+            of_snapshot.append("its snapshot")
     run_to(reader, row, replay)
     belief = replay.ranker.to_bytes()
     if kept is not None:
         loaded = replay_from_snapshot(settings, row, kept, reader.event)
         run_to(reader, row, loaded)
         if loaded.ranker.to_bytes() != belief:
-            differs_from.append("what the service would load")
+            of_snapshot.append("what the service would load")
+    if is_comparable:
+        differs_from += of_snapshot
     if replay.skipped:
         seqs = ", ".join(f"{event.seq} ({why})" for event, why in replay.skipped[:NAMED])
         more = f" and {len(replay.skipped) - NAMED} more" if len(replay.skipped) > NAMED else ""
         differs_from.append(f"the log, of which it cannot learn the events {seqs}{more}")
     if live is not None and live.get((settings.name, row.segment), belief) != belief:
         differs_from.append("the live one")
-    return RebuiltLearner(settings.name, row.segment, replay.ranker.learned, belief, tuple(differs_from))
+    incomparable = () if is_comparable else tuple(of_snapshot)
+    return RebuiltLearner(settings.name, row.segment, replay.ranker.learned, belief, tuple(differs_from), incomparable)
 
 
 def run_to(reader: LogReader, row: LearnerRow, replay: Replay, until: int | None = None) -> None:

@@ -252,6 +252,14 @@ Row = (
 )  # fmt: skip
 
 
+class LogMark(NamedTuple):
+    """What tells two states of a log apart, also where the store was restored and has as many events again."""
+
+    seq: int  # of the last event; 0 before the first
+    epoch: int  # of the part's owner; 0 in a file
+    digest: int  # of the last event; 0 if it is purged
+
+
 class LogReader(Protocol):
     """Blocking reads of committed rows.
 
@@ -265,6 +273,10 @@ class LogReader(Protocol):
 
     def last_seq(self) -> int:
         """Seq of the last event; 0 before the first."""
+        ...
+
+    def mark(self) -> LogMark:
+        """What tells this state of the log from others."""
         ...
 
     def rankings(self) -> list[RankingRow]:

@@ -18,6 +18,7 @@ from toplist.service.store.protocol import (
     ImpressionRow,
     ItemRow,
     LearnerRow,
+    LogMark,
     RankingRow,
     RequestRow,
     SnapshotRow,
@@ -95,6 +96,12 @@ class TableReader(ABC):
     def last_seq(self) -> int:
         """Seq of the last event; 0 before the first."""
         return int(self._first(f"SELECT coalesce(max(seq), 0) FROM events WHERE {self._where}")[0])
+
+    def mark(self) -> LogMark:
+        """What tells this state of the log from others."""
+        last = self.last_seq()
+        row = self._first(f"SELECT row_digest FROM events WHERE {self._where} AND seq = ?", last)
+        return LogMark(last, 0, 0 if row is None else row[0])
 
     def rankings(self) -> list[RankingRow]:
         """All rankings."""

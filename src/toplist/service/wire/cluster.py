@@ -23,6 +23,7 @@ class ClusterPartition(Struct, frozen=True, kw_only=True):
     epoch: int  # grows with every owner
     last: int  # number of its last event
     lease: float | None  # seconds until another server may take it, unless it is renewed
+    lag: float | None  # seconds since the first click window ended that is still open; null: the database is away
 
 
 class ClusterView(Struct, frozen=True, kw_only=True):

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from queue import Empty, SimpleQueue
-from threading import Event, Lock, Thread
+from threading import BoundedSemaphore, Event, Lock, Thread
 from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
@@ -16,6 +16,7 @@ from uuid import uuid4
 import psycopg
 
 from toplist.service.errors import StoreUnavailable
+from toplist.service.store.postgres.reader import PostgresReader
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.schema import migrate
 from toplist.service.store.postgres.session import Session, check_address
@@ -26,9 +27,21 @@ if TYPE_CHECKING:
 
 LEASE_SECONDS = 10.0  # after which another server may take over, unless it was renewed; each commit renews it
 READERS = 4  # connections for reads
+LONG_READERS = 4  # connections for reads that take long, each in a thread of its own
+MOST_CONNECTIONS = 4 + READERS + LONG_READERS  # of one process, besides one for a moment while it starts
+LONGEST_WAIT = 30.0  # seconds that a read waits for one of these connections
 START_SECONDS = 600.0  # a server that starts may wait for another one that brings the tables to the latest version
+LOCK_SHARE = 0.25  # of a lease: a takeover waits for a commit under way for so long, and is tried again
 LOOK_EVERY = 1.0  # seconds between two searches for calls of the database that take too long
 ASK_AGAIN = 0.5  # seconds after a failed attempt to renew leases, so that all goes on soon after the database does
+# Ends the transaction that holds the row of a part whose lease is over, if it waits for a client that was stopped or
+# cut off within what it sends: before version 17, no time-out does. The row names the transaction, whatever its
+# connection is called behind PgBouncer; times of other roles' transactions are hidden, and nobody else may end them.
+_END_STOPPED = """SELECT pg_terminate_backend(activity.pid) FROM parts
+    JOIN pg_locks ON locktype = 'transactionid' AND transactionid = parts.xmax AND granted
+    JOIN pg_stat_activity AS activity ON activity.pid = pg_locks.pid
+    WHERE part = %s AND (lease_until >= clock_timestamp()) IS NOT TRUE AND wait_event_type = 'Client'
+    AND xact_start < clock_timestamp() - make_interval(secs => %s) AND pg_has_role(usesysid, 'USAGE')"""
 _TAKE = """UPDATE parts SET epoch = epoch + 1, owner = %s, lease_until = clock_timestamp() + make_interval(secs => %s)
     WHERE part = %s AND (owner IS NULL OR owner = %s OR lease_until < clock_timestamp()) RETURNING epoch, last_seq"""
 # A row that is locked now is being renewed by a commit, or taken by another server.
@@ -65,11 +78,13 @@ class Database:
         self.writer = SharedWriter(Session(address, idle=lease))
         self.reading = ThreadPoolExecutor(READERS, "toplist-read")
         self._sessions: SimpleQueue[Session] = SimpleQueue()  # for reads, those that nobody uses now
-        self._control = Session(address, lease)  # a takeover that waits for a lock delays no commit
+        self._long_readers = BoundedSemaphore(LONG_READERS)
+        self._control = Session(address, lease)  # waits for no lock of another server
+        self._taking = Session(address, lease, waiting=lease * LOCK_SHARE)  # a takeover may wait for a lock
         self._owned: dict[int, PostgresStore] = {}
         self._owned_lock = Lock()
         self._leasing = Session(address, lease)
-        self._watched = [self.writer.session, self._control, self._leasing]  # and all for reads
+        self._watched = [self.writer.session, self._control, self._taking, self._leasing]  # and all for reads
         self._closed, self._ended = Event(), Event()
         try:
             with closing(Session(address, START_SECONDS)) as patient:
@@ -77,6 +92,7 @@ class Database:
         except BaseException:
             self.reading.shutdown()
             self._control.close()
+            self._taking.close()
             raise
         self._renewing = Thread(target=self.renew_leases, name="toplist-lease", daemon=True)
         self._renewing.start()
@@ -94,14 +110,18 @@ class Database:
             yield connection
 
     def take(self, part: int) -> Taken | None:
-        """Own a part from now on, under a new epoch; None if another server owns it."""
-        rows = self.run([Statement(_TAKE, (self.name, self.lease, part, self.name))])[0]
+        """Own a part from now on, under a new epoch; None if another server owns it.
+
+        A commit that its owner has not sent to its end is ended once its transaction is older than the lease.
+        """
+        ending = Statement(_END_STOPPED, (part, self.lease))
+        rows = self._taking.run([ending, Statement(_TAKE, (self.name, self.lease, part, self.name))])[1]
         return Taken(*rows[0]) if rows else None
 
     def release(self, part: int, epoch: int) -> None:
         """Give a part back, so that another server takes it at once."""
         with suppress(StoreUnavailable):  # its lease ends by itself
-            self.run([Statement(_RELEASE, (part, epoch, self.name))])
+            self._taking.run([Statement(_RELEASE, (part, epoch, self.name))])
 
     def add(self, part: int, store: PostgresStore) -> None:
         """Renew the lease of a part from now on, while it is owned."""
@@ -162,6 +182,12 @@ class Database:
         finally:
             self._sessions.put(session)
 
+    def long_reader(self, part: int) -> PostgresReader:
+        """A reader with a connection of its own, for another thread, where it waits while too many are open."""
+        if not self._long_readers.acquire(timeout=LONGEST_WAIT):
+            raise StoreUnavailable("Too many reads that take long are under way; try again later.")
+        return PostgresReader(self.address, part, self._long_readers.release)
+
     def close(self) -> None:
         """Close all connections."""
         self._closed.set()
@@ -169,6 +195,7 @@ class Database:
         self.reading.shutdown()
         self.writer.close()
         self._control.close()
+        self._taking.close()
         while not self._sessions.empty():
             self._sessions.get().close()
         self._ended.set()

@@ -22,6 +22,10 @@ _SERVERS = """SELECT name, address, is_leaving, extract(epoch FROM clock_timesta
     WHERE seen_at > clock_timestamp() - make_interval(secs => %s) ORDER BY name"""
 _PARTS = """SELECT part, epoch, last_seq, owner, owner IS NULL OR lease_until < clock_timestamp(),
     extract(epoch FROM lease_until - clock_timestamp())::float8 FROM parts ORDER BY part"""
+# One look into an index for each part; windows are closed by this clock.
+_LAGS = """SELECT part, greatest(0, extract(epoch FROM clock_timestamp()) - coalesce((
+        SELECT min(due) FROM impressions WHERE impressions.part = parts.part AND state < 2
+    ), 'infinity'::float8) / 1000)::float8 FROM parts"""
 _OWNED = "SELECT 1 FROM parts WHERE owner IS NOT NULL AND lease_until > clock_timestamp()"
 _NOW = "SELECT (extract(epoch FROM clock_timestamp()) * 1000000000)::bigint"
 
@@ -144,6 +148,11 @@ def be_seen(database: Database, address: str, is_leaving: bool, grace: float = 0
         Statement(_NOW),
     ])  # fmt: skip
     return ClusterRows(list(map(ServerRow._make, servers)), list(map(PartRow._make, parts)), now[0][0], asked)
+
+
+def lags(session: Session) -> dict[int, float]:
+    """For each part, how many seconds ago the first click window ended that is still open; 0 if none did."""
+    return dict(session.run([Statement(_LAGS)], read_only=True)[0])
 
 
 def be_gone(database: Database) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from toplist.service.store.digests import TABLES, row_digest
 from toplist.service.store.integrity import Damage, differing_totals
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.session import Session
-from toplist.service.store.protocol import EventRow
+from toplist.service.store.protocol import EventRow, LogMark
 from toplist.service.store.queries import PAGE_BYTES, TableReader
 
 PAGE_EVENTS = 2000  # at most: of so many the sizes are summed to find the end of a page
@@ -36,16 +36,23 @@ class PostgresReader(TableReader):
         Address of the database, or a connection to it.
     part : int, default 0
         Part of the store that is read.
+    on_close : callable, optional
+        Called once when it is closed.
     """
 
-    def __init__(self, address: str | Session, part: int = 0) -> None:
+    def __init__(
+        self, address: str | Session, part: int = 0, on_close: Callable[[], None] = lambda: None
+    ) -> None:  # fmt: skip
         super().__init__(f"part = {int(part)}")
         self._part = part
         self._session = Session(address) if isinstance(address, str) else address
+        self._on_close = on_close
 
     def close(self) -> None:
         """Close the connection."""
         self._session.close()
+        on_close, self._on_close = self._on_close, lambda: None
+        on_close()
 
     def snapshot_reads(self) -> AbstractContextManager[None]:
         """Context in which all reads see the same moment."""
@@ -78,6 +85,16 @@ class PostgresReader(TableReader):
         """Seq of the last event; 0 before the first."""
         row = self._first("SELECT last_seq FROM parts WHERE part = ?", self._part)
         return 0 if row is None else int(row[0])
+
+    def mark(self) -> LogMark:
+        """What tells this state of the log from others."""
+        row = self._first(
+            """SELECT last_seq, epoch,
+                coalesce((SELECT row_digest FROM events WHERE events.part = parts.part AND seq = last_seq), 0)
+            FROM parts WHERE part = ?""",
+            self._part,
+        )
+        return LogMark(0, 0, 0) if row is None else LogMark._make(row)
 
     def find_damage(self) -> Iterator[Damage]:
         """Every row that differs from its digest, and owners that have other rows than were written."""

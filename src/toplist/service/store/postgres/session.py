@@ -7,6 +7,7 @@ import re
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from threading import Lock
 from time import monotonic
 from typing import Any
@@ -23,9 +24,16 @@ SNAPSHOT_SECONDS = 3600.0  # that a snapshot may wait for its reader, which hold
 STATEMENT_SECONDS = 30.0  # a statement that takes longer is cancelled by the server
 CONNECT_SECONDS = 3
 SILENT_SECONDS = 4.0  # a peer that acknowledges nothing for so long is taken for gone
+FIRST_WITH_TRANSACTION_TIMEOUT = 17_00_00  # version of PostgreSQL
 FENCED = "TL001"  # SQLSTATE of a commit under an epoch that is over
 _BEGIN, _BEGIN_READ, _COMMIT, _ROLLBACK = map(Statement, ("BEGIN", "BEGIN READ ONLY", "COMMIT", "ROLLBACK"))
 _BEGIN_SNAPSHOT = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+# The database notices within a minute, not after hours, that a server has lost its network: else its connections would
+# add up. These settings last as long as the connection; PgBouncer's own connection comes to no harm by them.
+_SET_TCP = Statement(
+    "SELECT set_config('tcp_keepalives_idle', '20', false), set_config('tcp_keepalives_interval', '5', false), "
+    "set_config('tcp_keepalives_count', '4', false), set_config('tcp_user_timeout', '40000', false)"
+)
 _PART = re.compile(r"of part (\d+) is over").search  # in the message of the function `fence`
 
 
@@ -64,15 +72,30 @@ class Session:
 
     A transaction sets what it needs for itself, and no statement is prepared under a name, so that the connection may
     go through PgBouncer in its transaction mode.
+
+    Parameters
+    ----------
+    address : str
+        Address of the database.
+    seconds : float, default 30
+        After which the database cancels a statement.
+    idle : float, default 30
+        After which the database ends a transaction that waits for its next statement.
+    waiting : float or None
+        After which the database cancels a statement that waits for a lock; None: `seconds`.
     """
 
-    def __init__(self, address: str, seconds: float = STATEMENT_SECONDS, idle: float = STATEMENT_SECONDS) -> None:
+    def __init__(
+        self, address: str, seconds: float = STATEMENT_SECONDS, idle: float = STATEMENT_SECONDS,
+        waiting: float | None = None,
+    ) -> None:  # fmt: skip
         self._address = address
-        self._seconds = seconds
-        self._idle = min(idle, seconds)  # in a transaction: one whose process is stopped lets go of its locks
+        self._seconds, self._waiting = seconds, seconds if waiting is None else waiting
+        self._idle = min(idle, seconds)
         self._connection: psycopg.Connection[tuple[Any, ...]] | None = None
         self._round_trip: RoundTrip
-        self._set_up = _settings(seconds, self._idle)
+        self._version = 0  # of PostgreSQL
+        self._is_new = True  # whether the connection had no transaction yet
         self._socket: socket.socket | None = None  # of the connection, for other threads
         self._called: float | None = None  # when the call began that is under way
         self.longest = 2 * seconds + SILENT_SECONDS  # of a call: the database itself ends its statements earlier
@@ -95,7 +118,7 @@ class Session:
                     if self._in_snapshot:
                         return self._round_trip.run(statements)
                     begin = _BEGIN_READ if read_only else _BEGIN
-                    return self._round_trip.run(statements, (begin, self._set_up), (_COMMIT,))
+                    return self._round_trip.run(statements, (begin, *self._settings()), (_COMMIT,))
             except psycopg.Error as problem:
                 self._drop()
                 raise explain(problem) from problem
@@ -109,7 +132,8 @@ class Session:
         with self._lock:
             try:
                 with self._call() as connection, connection.transaction():
-                    connection.execute(self._set_up.text)
+                    for statement in self._settings():
+                        connection.execute(statement.text)
                     yield connection
             except psycopg.Error as problem:
                 self._drop()
@@ -121,7 +145,7 @@ class Session:
         with self._lock:
             try:
                 with self._call():
-                    self._round_trip.run([_BEGIN_SNAPSHOT, _settings(self._seconds, SNAPSHOT_SECONDS)])
+                    self._round_trip.run([_BEGIN_SNAPSHOT, *self._settings(SNAPSHOT_SECONDS, longest=0.0)])
             except psycopg.Error as problem:
                 self._drop()
                 raise explain(problem) from problem
@@ -137,6 +161,13 @@ class Session:
                             self._round_trip.run([_ROLLBACK])
                 except psycopg.Error:
                     self._drop()
+
+    def _settings(self, idle: float | None = None, longest: float | None = None) -> tuple[Statement, ...]:
+        """The statements that a transaction begins with."""
+        idle, longest = self._idle if idle is None else idle, self.longest if longest is None else longest
+        limits = transaction_settings(self._seconds, idle, self._waiting, longest, self._version)
+        is_new, self._is_new = self._is_new, False
+        return (_SET_TCP, limits) if is_new else (limits,)
 
     @contextmanager
     def _call(self) -> Iterator[psycopg.Connection[tuple[Any, ...]]]:
@@ -165,6 +196,7 @@ class Session:
                 tcp_user_timeout=round(SILENT_SECONDS * 1000), keepalives_idle=2, keepalives_interval=1,
                 keepalives_count=2, application_name="toplist", client_encoding="UTF8",
             )  # fmt: skip
+            self._version, self._is_new = self._connection.info.server_version, True
             self._round_trip = RoundTrip(self._connection)
             self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
         return self._connection
@@ -179,14 +211,20 @@ class Session:
                 connection.close()
 
 
-def _settings(seconds: float, idle: float) -> Statement:
-    """Settings of one transaction; those of a session would be left to others behind PgBouncer."""
-    limit = round(seconds * 1000)
-    local = {
-        "search_path": SCHEMA, "statement_timeout": limit, "lock_timeout": limit,
-        "idle_in_transaction_session_timeout": round(idle * 1000),
-    }  # fmt: skip
-    return Statement("SELECT " + ", ".join(f"set_config('{name}', '{value}', true)" for name, value in local.items()))
+@lru_cache
+def transaction_settings(seconds: float, idle: float, waiting: float, longest: float, version: int) -> Statement:
+    """Settings of one transaction; those of a session would be left to others behind PgBouncer.
+
+    The first three limits do not end a transaction that its client has sent in part: it waits in the middle of a
+    statement. Before version 17 the takeover alone ends it.
+    """
+    limits = {"statement_timeout": seconds, "lock_timeout": waiting, "idle_in_transaction_session_timeout": idle}
+    if version >= FIRST_WITH_TRANSACTION_TIMEOUT:
+        limits["transaction_timeout"] = longest
+    settings = {"search_path": SCHEMA, **{name: str(round(1000 * limit)) for name, limit in limits.items()}}
+    return Statement(
+        "SELECT " + ", ".join(f"set_config('{name}', '{value}', true)" for name, value in settings.items())
+    )
 
 
 def explain(problem: psycopg.Error) -> StoreUnavailable:

@@ -198,8 +198,8 @@ class PostgresStore:
             return work(PostgresReader(session, self._part))
 
     def reader(self) -> PostgresReader:
-        """A reader with a connection of its own, for another thread."""
-        return PostgresReader(self._database.address, self._part)
+        """A reader with a connection of its own, for another thread, where it waits while too many are open."""
+        return self._database.long_reader(self._part)
 
     def backup(self, path: Path) -> None:
         """Refuse: a database is backed up by its own tools."""

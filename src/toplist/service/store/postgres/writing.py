@@ -19,6 +19,8 @@ _TYPES = {
     "hidden": "smallint", "prior": "bytea", "slice": "text", "visitor": "bytea",
 }  # fmt: skip  # of columns that are no bigint; `id` is another one in each table
 _IDS = {"impressions": "bytea", "items": "text"}
+# The row of a request id is replaced: it gets another list where its first one was dropped, since its caller had got
+# one from memory meanwhile, or its segment was deleted. The owner knows the row before, and the fence admits no other.
 _NEVER_REPLACED = (EventRow, ImpressionRow, protocol.LearnerRow)
 # Rows of these kinds come by the hundred, in any order among the others.
 _BULK = (EventRow, ImpressionRow, ImpressionChange, RequestRow)
