@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 NODE_MODULES := frontend/node_modules/ready
 REPRODUCE = $(BIN)/python -m toplist reproduce --results out/reproduction
 
-.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage advice-study tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy warm-starts gpu-compile gpu-test frontend chromium pgbouncer screenshots
+.PHONY: run test check bench bench-peers bench-obp coverage evaluation-coverage advice-study tables compare reproduce reproduction-page movielens liu2018 li2019 detectors folder docs wheel clean service-fuzz simulate promises soak default-policy warm-starts gpu-compile gpu-test frontend chromium pgbouncer nginx screenshots
 
 run: $(VENV)/ready  ## the service with an example ranking and simulated visitors; Ctrl-C stops it
 	$(BIN)/python -m toplist demo
@@ -15,7 +15,7 @@ simulate: $(VENV)/ready  ## a short simulation of several policies
 
 # Bytecode is kept even where the environment says otherwise, as images of containers do: without it, each of the many
 # processes compiles the same source again.
-test: $(VENV)/ready $(NODE_MODULES) chromium pgbouncer  ## all tests, and the examples in docstrings and documents
+test: $(VENV)/ready $(NODE_MODULES) chromium pgbouncer nginx  ## all tests, and the examples in docstrings and documents
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 2 --dist loadfile
 
 check: $(VENV)/ready  ## style and types
@@ -116,6 +116,9 @@ chromium:  # for tests in a browser
 
 pgbouncer:  # for tests of the store in PostgreSQL
 	@tools/system_packages.sh pgbouncer=pgbouncer
+
+nginx:  # for the test of the settings for it in docs/service.md
+	@tools/system_packages.sh nginx=nginx
 
 clean:
 	rm -rf $(VENV) out frontend/node_modules

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages of programs that are missing: system_packages.sh PROGRAM=PACKAGE ...
 set -euo pipefail
+PATH=$PATH:/usr/sbin  # where Debian has programs that serve; others than root do not look there
 missing=()
 for pair in "$@"; do
     command -v "${pair%%=*}" > /dev/null || missing+=("${pair#*=}")

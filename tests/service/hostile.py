@@ -153,11 +153,19 @@ async def long_lists(client: Client) -> None:
 
 
 async def training(client: Client) -> None:
-    """A new policy for 100 learners of 2 MB each."""
-    for segment in range(100):
+    """A new policy for 30 learners of 3 MB each."""
+    for segment in range(30):
         body = json.dumps({"segment": str(segment)}).encode()
         await asyncio.gather(*(client.ask("POST", "/v1/rankings/a/lists", body) for _ in range(65)))
     await client.must("PATCH", "/v1/rankings/a", {"seed": 5})
+
+
+async def evictions(client: Client) -> None:
+    """Lists without reports for 60 learners of 3 MB each, of which few have room at once."""
+    for _ in range(2):
+        for first in range(0, 60, 10):
+            lists = [json.dumps({"segment": str(n)}).encode() for n in range(first, first + 10)]
+            await asyncio.gather(*(client.ask("POST", "/v1/rankings/a/lists", body) for body in lists * 3))
 
 
 async def questions(client: Client) -> None:
@@ -178,6 +186,7 @@ ATTACKS: dict[str, tuple[Attack, int, int, int, str, float]] = {
     "changes": (changes, 1000, 200, 3, WIDE, 0.0),
     "lists": (long_lists, 100, 380, 380, LINEAR, 0.1),
     "training": (training, 300, 10, 3, LINEAR, 0.0),
+    "evictions": (evictions, 300, 10, 3, LINEAR, 0.0),
     "questions": (questions, 200, 10, 3, LINEAR, 0.0),
 }
 

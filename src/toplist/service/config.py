@@ -92,9 +92,15 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     reads_waiting: Annotated[
         int, Meta(ge=1, description="costly reads of a key that wait for their turn; more gets 429")
     ] = 32
-    in_flight: Annotated[int, Meta(ge=1, description="concurrent requests; more gets 503")] = 1024
+    in_flight: Annotated[
+        int, Meta(ge=1, description="requests that have arrived and have no response yet; more gets 503")
+    ] = 1024
     connections: Annotated[
-        int, Meta(ge=1, description="open connections; beyond it an idle one is closed, or the new one gets 503")
+        int,
+        Meta(
+            ge=1,
+            description="open connections; beyond it one that waits for its client is closed, or the new one gets 503",
+        ),
     ] = 2048
     address_connections: Annotated[
         int,

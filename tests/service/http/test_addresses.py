@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from asking import KEYS, SERVE, Make, problem
+from asking import KEYS, SERVE, LocalService, Make, problem
 
 from toplist.service.config import Limits
 from toplist.service.http.addresses import TrustedProxies
@@ -46,6 +48,27 @@ def test_a_header_cannot_name_the_bucket_of_a_key_and_made_up_addresses_share_on
     assert guesses == [401, 401, 401, 429]
 
 
+def test_refused_requests_are_logged_with_the_address_behind_the_proxy(make_service: Make) -> None:
+    limits = Limits(stranger_rate=0.001, stranger_burst=4)
+    keyed = make_service(keys=KEYS, proxies=["127.0.0.1"], limits=limits)
+    keyless = make_service(proxies=["127.0.0.1"])
+    serve = {"authorization": f"Bearer {SERVE}"}
+    asked: list[tuple[LocalService, int, str, str, dict[str, str]]] = [
+        (keyed, 401, "GET", "/v1/rankings", {}),
+        (keyed, 401, "GET", "/v1/rankings", {"authorization": "Bearer toplist_wrong"}),
+        (keyed, 403, "DELETE", "/v1/rankings/a", serve),
+        (keyed, 403, "POST", "/v1/reports", {"origin": "http://evil.example"}),
+        (keyed, 404, "GET", "/unknown", {}),
+        (keyed, 429, "GET", "/unknown", {}),
+        (keyless, 421, "GET", "/v1/rankings", {}),
+    ]
+    for service, status, method, path, more in asked:
+        assert service.ask(method, path, headers={"x-forwarded-for": "203.0.113.9", **more}).status_code == status
+        line = json.loads(service.lines()[-1])
+        caller = "page" if more is serve else "203.0.113.9"
+        assert (line["caller"], line.get("address", "203.0.113.9")) == (caller, "203.0.113.9")
+
+
 def test_addresses_of_one_network_of_ipv6_share_a_limit(make_service: Make) -> None:
     service = make_service(keys=KEYS, limits=Limits(stranger_rate=0.001, stranger_burst=3))
     guesses = [service.ask("GET", "/v1/rankings", client=(f"2001:db8::{n}", 1)).status_code for n in range(4)]
@@ -54,8 +77,13 @@ def test_addresses_of_one_network_of_ipv6_share_a_limit(make_service: Make) -> N
 
 
 @pytest.mark.parametrize(
-    "header", ["Via", "Forwarded", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Anything"]
-)
+    "header",
+    [
+        "Via", "Forwarded", "X-Real-IP", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Anything", "X-Client-IP",
+        "X-Cluster-Client-IP", "X-Original-Forwarded-For", "X-Envoy-External-Address", "CF-Connecting-IP",
+        "True-Client-IP", "CDN-Loop",
+    ],
+)  # fmt: skip
 def test_without_keys_a_request_through_a_proxy_is_refused(make_service: Make, header: str) -> None:
     refused = problem(make_service().ask("GET", "/v1/rankings", headers={header: "1.1 nginx"}), 421)
     assert refused["errors"][0]["header"] == header.lower()

@@ -152,6 +152,20 @@ def test_two_different_segments_are_refused(service: LocalService) -> None:
         assert problem(reply, 422)["detail"] == sentence
 
 
+@pytest.mark.parametrize("secret", ["", "x" * 40])
+def test_no_new_segment_has_a_name_that_clients_resolve_in_paths(make_service: Make, secret: str) -> None:
+    """Of `DELETE .../keys/..`, httpx makes the deletion of the ranking."""
+    service = make_service(stocked=True, segment_secret=secret)
+    for field in ("segment", "key"):
+        for name, status in ((".", 422), ("..", 422), ("...", 200), ("../a", 200)):
+            reply = service.ask("POST", "/v1/rankings/front-page/lists", json={field: name})
+            assert reply.status_code == status
+            body = {"ranker": "UEsDBC0AAAAAAA==", field: name}
+            imported = service.ask("PUT", "/v1/rankings/front-page/learner", json=body)
+            assert ("one or two dots" in imported.text) == (status == 422)
+    assert service.ask("GET", "/v1/rankings/front-page/estimates?segment=..").status_code != 422  # one of before
+
+
 def test_integer_ids_are_others_than_text(service: LocalService) -> None:
     path = "/v1/rankings/front-page/items"
     assert service.ask("PUT", path, json={"items": [{"id": 7}, {"id": "7"}]}).json()["added"] == 2

@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from asking import LocalService, Make, problem
+from asking import KEYS, SERVE, LocalService, Make, problem
 
+from toplist.service.browser_settings import BrowserSettings
 from toplist.service.config import Limits
 from toplist.service.http.bodies import decoded_size
 from toplist.service.http.problems import LARGEST_SEARCHED, HttpProblem, undecodable
@@ -107,6 +108,60 @@ def test_large_replies_on_their_way_share_the_budget_of_bodies(make_service: Mak
     assert statuses == [200, 503, 200, 503, 503, 503]  # one of each caller, and two of all
     assert small == 200
     assert service.ask("GET", path).status_code == 200  # all was given back
+
+
+def test_the_addresses_of_one_network_of_ipv6_share_the_budget_of_one_caller(make_service: Make) -> None:
+    service = make_service(stocked=True, limits=Limits(bodies_bytes=400_000))
+    items = [{"id": f"{n}-{'x' * 180}"} for n in range(900)]  # a reply of about 190 kB
+    assert service.ask("PUT", "/v1/rankings/front-page/items", json={"items": items}).status_code == 200
+    path = "/v1/rankings/front-page/items?limit=10000"
+
+    async def work() -> int:
+        slow = asyncio.create_task(unread(service, path, "2001:db8::1"))
+        await asyncio.sleep(0.05)
+        other = asyncio.create_task(unread(service, path, "2001:db8::2"))
+        await asyncio.sleep(0.05)
+        status = other.result() if other.done() else 200
+        for each in (slow, other):
+            each.cancel()
+        await asyncio.gather(slow, other, return_exceptions=True)
+        return status
+
+    assert service.run(work()) == 503
+
+
+def test_callers_without_a_key_have_a_part_of_the_budget_where_there_are_keys(make_service: Make) -> None:
+    browser = BrowserSettings(secrets=["2026a:" + "x" * 40])
+    service = make_service(keys=KEYS, browser=browser, limits=Limits(bodies_bytes=1_000_000))
+    key, page = {**JSON, "authorization": f"Bearer {SERVE}"}, {"origin": "http://localhost:8600"}
+
+    async def body(size: int, end: asyncio.Event) -> Any:
+        yield b" " * size
+        await end.wait()
+        yield b"{}"
+
+    async def work() -> tuple[list[int], int]:
+        end = asyncio.Event()
+        headers = {**page, "content-type": "text/plain"}
+        reports = [
+            asyncio.create_task(
+                service.ask_async(
+                    "POST", "/v1/reports", content=body(30_000, end), headers=headers, client=(f"10.0.0.{n}", 1)
+                )
+            )
+            for n in range(9)
+        ]
+        await asyncio.sleep(0.05)
+        refused = [each.result().status_code for each in reports if each.done()]
+        lists = asyncio.create_task(
+            service.ask_async("POST", "/v1/rankings/a/lists", content=body(490_000, end), headers=key)
+        )
+        await asyncio.sleep(0.05)
+        end.set()
+        await asyncio.gather(*reports)
+        return refused, (await lists).status_code
+
+    assert service.run(work()) == ([503], 404)  # eight have a quarter, and whoever has a key may still have half
 
 
 def test_a_part_of_a_stream_waits_for_room_and_holds_nothing_meanwhile(make_service: Make) -> None:

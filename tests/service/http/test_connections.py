@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import io
-import json
 import socket
 import weakref
 from collections import Counter
@@ -352,52 +351,5 @@ def test_without_keys_an_old_version_of_http_is_refused_as_that_of_a_proxy() -> 
                 reader, writer = await host.connect()
                 writer.write(GET.replace(b"HTTP/1.1", b"HTTP/1.0"))
                 assert (await reply(reader))[0] == status
-
-    run(work())
-
-
-@pytest.mark.parametrize("spared", [False, True])
-def test_connections_of_an_address_are_limited_but_not_those_of_a_proxy(spared: bool) -> None:
-    async def work() -> None:
-        proxies = ["127.0.0.1"] if spared else []
-        async with hosted(keys=KEYS, proxies=proxies, limits=Limits(address_connections=2)) as host:
-            held = [await host.connect() for _ in range(2)]
-            await until(lambda: len(host.connections) == 2)
-            reader, writer = await host.connect()
-            writer.write(GET)
-            if spared:
-                assert (await reply(reader))[0] == 200
-                return
-            status, body = await reply(reader)
-            assert (status, json.loads(body)["type"]) == (503, "urn:toplist:problem:busy")
-            reader, writer = await host.connect("127.0.0.2")
-            writer.write(GET)
-            assert (await reply(reader))[0] == 200
-            held[0][1].close()
-            await until(lambda: len(host.connections) == 2)
-            reader, writer = await host.connect()
-            writer.write(GET)
-            assert (await reply(reader))[0] == 200
-
-    run(work())
-
-
-def test_at_the_limit_of_connections_the_longest_idle_one_is_closed_for_a_new_one() -> None:
-    async def work() -> None:
-        async with hosted(limits=Limits(connections=2)) as host:
-            first, _ = await host.connect()
-            await until(lambda: len(host.connections) == 1)
-            second, busy = await host.connect()
-            busy.write(GET[:10])
-            await until(lambda: len(host.connections) == 2)
-            third, writer = await host.connect()
-            writer.write(GET[:10])
-            assert await first.read() == b""
-            await asyncio.sleep(0.01)
-            fourth, _ = await host.connect()
-            assert (await reply(fourth))[0] == 503  # no other is idle
-            for reader, rest in ((second, busy), (third, writer)):
-                rest.write(GET[10:])
-                assert (await reply(reader))[0] == 200
 
     run(work())

@@ -17,12 +17,13 @@ from test_serving import running
 from toplist.cli import Exit
 from toplist.service.api_keys import ApiKeySetting
 from toplist.service.errors import NotFound, StoreUnavailable
-from toplist.service.http.activity import RECENT_LISTS, SHARED_POSITIONS, Activity, event_text
+from toplist.service.http.activity import RECENT_LISTS, SHARED_POSITIONS, Activity, decoded, event_text
 from toplist.service.http.auth import hash_api_key
 from toplist.service.http.handlers import BASELINE_BYTES
 from toplist.service.http.history import Curve
 from toplist.service.http.live_view import LiveParts
 from toplist.service.http.routing import HttpRequest
+from toplist.service.log.events import NO_REPORT, ListOutcome, encode
 from toplist.service.store.protocol import EventRow
 from toplist.service.wire import Event, RankingView
 
@@ -252,6 +253,7 @@ def test_changes_are_kept_in_words_and_not_as_large_events() -> None:
     [
         ("list", {"items": list("abcd")}, "showed a, b, c and 1 more"),
         ("learned", {"merged": {}, "reason": "window"}, "no clicks, as its click window closed"),
+        ("learned", decoded(encode(ListOutcome(NO_REPORT, "window", 1))), "no clicks, as its click window closed"),
         ("items", {"put": [{"id": "a"}], "removed": ["b"]}, "put a; removed b"),
         ("ranking", {"spec": {"policy": "dcm-ts", "positions": 3}}, "settings: dcm-ts, 3 positions"),
         ("ranking", {"spec": {}, "deleted": True}, "the ranking was deleted"),

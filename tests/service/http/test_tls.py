@@ -24,6 +24,7 @@ from test_connections import GET, LARGE, Host, hosted, reply, run, until
 
 from toplist.core.problem import InvalidInput
 from toplist.service.config import Limits, TlsFiles
+from toplist.service.http import connection_limits
 from toplist.service.http.connection import Connection
 from toplist.service.http.logs import Log
 from toplist.service.http.tls import load_tls
@@ -73,6 +74,20 @@ def test_requests_are_answered_by_tls_of_a_late_version(authority: Authority) ->
     run(work())
 
 
+def test_browsers_are_told_to_use_tls_alone_where_the_service_speaks_it(authority: Authority) -> None:
+    async def work() -> None:
+        for tls in (authority.issue(), TlsFiles()):
+            async with hosted(tls=tls) as host:
+                reader, writer = await (connect(host, authority) if tls.certificate else host.connect())
+                for asked in (GET, GET.replace(b"/healthz", b"/unknown")):
+                    writer.write(asked)
+                    head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                    assert (b"\r\nstrict-transport-security: max-age=31536000\r\n" in head) == bool(tls.certificate)
+                    await reader.readexactly(int(head.partition(b"content-length: ")[2].split(b"\r\n")[0]))
+
+    run(work())
+
+
 def test_a_handshake_that_is_not_completed_counts_and_ends(authority: Authority) -> None:
     async def work() -> None:
         limits = Limits(seconds=0.3, address_connections=3)
@@ -97,7 +112,11 @@ def test_a_handshake_that_is_not_completed_counts_and_ends(authority: Authority)
     run(work())
 
 
-def test_at_the_limit_of_connections_an_old_handshake_ends_for_a_new_connection(authority: Authority) -> None:
+def test_at_the_limit_of_connections_an_old_handshake_ends_for_a_new_connection(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection_limits, "NEW_FOR", 0.0)
+
     async def work() -> None:
         async with hosted(tls=authority.issue(), limits=Limits(connections=2)) as host:
             first, _ = await host.connect()
@@ -145,8 +164,11 @@ def test_plain_http_and_noise_are_dropped(authority: Authority) -> None:
     run(work())
 
 
-def test_handshakes_that_fail_or_are_given_up_leave_no_garbage(authority: Authority) -> None:
+def test_handshakes_that_fail_or_are_given_up_leave_no_garbage(
+    authority: Authority, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The service collects garbage rarely."""
+    monkeypatch.setattr(connection_limits, "NEW_FOR", 0.0)
 
     async def work() -> None:
         async with hosted(tls=authority.issue(), limits=Limits(connections=1)) as host:

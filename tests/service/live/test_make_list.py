@@ -213,6 +213,8 @@ def test_items_are_put_changed_and_read_in_order(tmp_path: Path) -> None:
         (BY_FEATURES, [Item(id="x", features=[1.0, 2.0, 3.0, float("inf")])], "/items/0/features"),
         ("cascade-ucb1", [Item(id="x"), Item(id="y", features=[1.0])], "/items/1/features"),
         ("cascade-ucb1", [Item(id="x"), Item(id="x")], "/items/1/id"),
+        ("cascade-ucb1", [Item(id="..."), Item(id="..")], "/items/1/id"),
+        ("cascade-ucb1", [Item(id=".")], "/items/0/id"),
         (ELIMINATION, [Item(id="x")], "/items/0/id"),
     ],
 )

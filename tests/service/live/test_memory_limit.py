@@ -177,7 +177,7 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, int]]
     return {line["attack"]: line for line in map(json.loads, found.stdout.splitlines())}
 
 
-ATTACKS = ("items", "exports", "bodies", "changes", "lists", "questions")
+ATTACKS = ("items", "exports", "bodies", "changes", "lists", "training", "evictions", "questions")
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

@@ -118,9 +118,12 @@ class Attacker:
             self.close(peer)
         return status
 
-    async def hold(self, data: bytes, then: bytes = b"", every: float = 1.0, receive_buffer: int | None = None) -> None:
+    async def hold(
+        self, data: bytes, then: bytes = b"", every: float = 1.0, receive_buffer: int | None = None,
+        address: str | None = None,
+    ) -> None:  # fmt: skip
         """Send, read nothing, and keep the connection, with some more bytes every now and then, until the end."""
-        peer = await self.connect(receive_buffer=receive_buffer)
+        peer = await self.connect(address, receive_buffer)
         self._requests += 1
         self.count("held")
         await peer.send(data)

@@ -18,6 +18,7 @@ HOME_FEATURES, WIDE_FEATURES = 8, 400
 HOME_ITEMS = 50
 PROXY = "127.0.0.200"  # a trusted proxy, by which attackers come with made-up headers
 ADDRESSES = tuple(f"127.0.0.{n}" for n in range(2, 7))  # of the attackers; honest callers are at 127.0.0.1
+MORE_ADDRESSES = tuple(f"127.0.0.{n}" for n in range(10, 18))  # enough to hold all connections of the service
 
 
 class Plan(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from secrets import token_hex
 from typing import NamedTuple
 
 from benchmarks.server import PATIENCE, Broken, Server, serving
@@ -21,6 +22,7 @@ from .plan import PROXY, TARGET, WINDOW, Keys, Plan, fill
 from .watch import DiskProbe, Watch, resident
 
 MEMORY, REQUEST_MEMORY = 64, 256  # megabytes, the settings of the service
+CONNECTIONS = 1500  # fewer than the attacker opens within a slice, also on a busy machine
 HERE = Path(__file__).resolve().parent
 TAIL = 120.0  # seconds for the last answers, and for an attacker whom a busy machine has delayed
 SETTLING = WINDOW + PATIENCE  # seconds for the last windows to close
@@ -47,6 +49,8 @@ def soak(folder: Path, plan: Plan) -> Outcome:
     keys = Keys.new()
     settings = {
         "keys": keys.setting, "memory": str(MEMORY), "limits.request_memory": str(REQUEST_MEMORY), "proxies": PROXY,
+        "limits.connections": str(CONNECTIONS),
+        "browser.secrets": f"soak:{token_hex(32)}",  # so that reports of browsers are waited for
     }  # fmt: skip
     broken: list[str] = []
     with serving(folder / "soak.db", settings=settings, api_key=keys.editor) as server:

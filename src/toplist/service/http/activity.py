@@ -106,7 +106,8 @@ def event_text(kind: str, body: Any, before: dict[str, Any] | None = None) -> st
             return f"showed {_named(body['items'])}"
         case "learned":
             how = "by a final report" if body.get("reason") == "final" else "as its click window closed"
-            return f"{clicks_text(body['merged'].get('clicks', []))}, {how}"
+            merged = body.get("merged", {})  # left out where nothing was reported
+            return f"{clicks_text(merged.get('clicks', []))}, {how}"
         case "dropped":
             return "dropped, as it was not shown in time"
         case "ranking":

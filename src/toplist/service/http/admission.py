@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from toplist.service.api_keys import time_text
@@ -53,21 +53,25 @@ class Admission:
         self._log_event = log_event
         self._expired: set[str] = set()  # hashes of expired keys that were logged
 
-    def admit(
-        self, route: CompiledRoute | None, headers: Mapping[bytes, bytes], scope: MutableMapping[str, Any]
-    ) -> tuple[str, KnownKey | None]:
-        """Who sent a request, by the name of its key or its address; raises a problem if it is not admitted.
-
-        The key is None if there are no keys, or if the route needs none; the route is None if the path is unknown.
-        """
+    def address_of(self, scope: Mapping[str, Any]) -> str:
+        """The address of the caller; behind proxies of the settings, as they say."""
         client = scope.get("client")
         address: str = client[0] if client else ""
         if self._proxies:
             forwarded = [value for name, value in scope["headers"] if name == b"x-forwarded-for"]
             address = self._proxies.caller(address, forwarded)
+        return address
+
+    def admit(
+        self, route: CompiledRoute | None, headers: Mapping[bytes, bytes], scope: Mapping[str, Any], address: str
+    ) -> KnownKey | None:
+        """The key of a request from an address; raises a problem if it is not admitted.
+
+        The key is None if there are no keys, or if the route needs none; the route is None if the path is unknown.
+        """
         if not self.keys:
             if self._any_host and route is not None and route.scope is None:
-                return address, None
+                return None
             self._hosts.admit(headers, scope.get("http_version", "1.1"))
         elif route is not None and route.scope is not None:
             try:
@@ -76,12 +80,12 @@ class Admission:
                 self._strangers.admit(address_group(address))  # slows down guessing keys
                 raise
             self._buckets.admit(f"key {known.name}")
-            return known.name, known
+            return known
         if route is not None and route.for_browsers:
             self._browsers.admit(address_group(address))
         elif route is None or route.limited:
             self._strangers.admit(address_group(address))
-        return address, None
+        return None
 
     def refused_caller(self, authorization: bytes | None, status: int) -> str | None:
         """The name of the known key in a request that was not admitted; of an expired key, the first use is logged."""

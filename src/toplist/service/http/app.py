@@ -19,7 +19,7 @@ from toplist.service.http.accept import check_accept
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.admission import Admission
 from toplist.service.http.auth import KnownKey
-from toplist.service.http.bodies import COMPLETE, Bodies, Disconnected, Receive
+from toplist.service.http.bodies import COMPLETE, Bodies, Decode, Disconnected, Receive, Share
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
@@ -52,8 +52,8 @@ class Exchange:
     """A request while it is answered: who asks, what it holds, and what goes to metrics and log."""
 
     __slots__ = (
-        "address", "admission", "caller", "cors", "for_visitors", "headers", "held", "label", "method", "request_id",
-        "sending", "size", "started", "status", "works",
+        "address", "admission", "caller", "cors", "for_visitors", "headers", "held", "key", "label", "method",
+        "request_id", "sending", "size", "started", "status", "works",
     )  # fmt: skip
 
     def __init__(self, scope: AsgiScope, ids: RequestIds, admission: Admission) -> None:
@@ -61,13 +61,14 @@ class Exchange:
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
         self.request_id = ids.of(self.headers.get(b"x-request-id"))
         self.method: str = scope["method"]
-        self.address: str = scope["client"][0] if scope.get("client") else ""
         self.admission = admission  # the one that it began with: settings may be read again meanwhile
+        self.address = admission.address_of(scope)
         self.caller, self.label = self.address, _UNROUTED
         self.cors = _NO_HEADERS  # headers by which a page of another origin may read the reply
         self.for_visitors = False  # see `Route`
         self.status, self.size = 500, 0
         self.works = False  # whether it counts in `working`
+        self.key: KnownKey | None = None
         self.held = self.sending = 0  # bytes of the budgets of bodies
 
 
@@ -142,11 +143,7 @@ class App:
         query = route.parse_query(scope["query_string"])
         if key is not None and key.rankings is not None:
             await self._check_ranking(self.handlers, key, route, path)
-        body: Any = None
-        if route.decode is not None:
-            body, exchange.held = await self._bodies.read(
-                route, route.decode, exchange.headers, receive, exchange.caller, COMPLETE in scope
-            )
+        body = await self._read_body(exchange, route, route.decode, scope, receive)
         request = HttpRequest(path, query, body, "" if key is None else key.name, key)
         response = await self._handle(exchange, self.handlers, route, request)
         if isinstance(response, StreamResponse):
@@ -159,34 +156,68 @@ class App:
         route, found = self._find_route(exchange, scope)
         if route.for_browsers:
             self._check_origin(exchange, route, scope)
-        exchange.caller, key = exchange.admission.admit(route, exchange.headers, scope)
+        key = self._key_of(exchange, route, scope)
         if key is not None:
+            exchange.caller, exchange.key = key.name, key
             self._metrics.requests_by_key[key.name] += 1
         check_accept(exchange.headers.get(b"accept"), route.media)
         return route, found, key
 
     def _find_route(self, exchange: Exchange, scope: AsgiScope) -> tuple[CompiledRoute, list[str]]:
-        """The route of a request, which counts in `working` if the route is limited, and its raw parameters."""
+        """The route of a request, refused where too many are in flight, and its raw parameters."""
         raw_path = scope.get("raw_path")
         try:
             route, found = self._find(exchange.method, raw_path if raw_path is not None else scope["path"].encode())
         except HttpProblem:
-            exchange.admission.admit(None, exchange.headers, scope)  # the limits also apply to unknown paths
+            exchange.admission.admit(
+                None, exchange.headers, scope, exchange.address
+            )  # the limits also apply to unknown paths
             raise
         exchange.label, exchange.for_visitors = route.label, route.for_visitors
-        if route.limited:  # health and metrics are answered, above all under load
-            if self._metrics.working >= self._max_in_flight:
-                raise busy(self._max_in_flight)
+        self._check_in_flight(route)
+        return route, found
+
+    def _share_of(self, exchange: Exchange) -> Share:
+        """The share of the budget for large bodies that the caller of an admitted request has."""
+        if exchange.key is not None:
+            return self._bodies.share_of(exchange.key.name, "", True)
+        return self._bodies.share_of(None, exchange.address, bool(exchange.admission.keys))
+
+    def _key_of(self, exchange: Exchange, route: CompiledRoute | None, scope: AsgiScope) -> KnownKey | None:
+        """The key by which a request is admitted; None if it needs none."""
+        return exchange.admission.admit(route, exchange.headers, scope, exchange.address)
+
+    def _check_in_flight(self, route: CompiledRoute) -> None:
+        if route.limited and self._metrics.working >= self._max_in_flight:  # health is told, above all under load
+            raise busy(self._max_in_flight)
+
+    async def _read_body(
+        self, exchange: Exchange, route: CompiledRoute, decode: Decode | None, scope: AsgiScope, receive: Receive
+    ) -> Any:
+        """The decoded body of a request, which counts in `working` from now on, if its route is limited.
+
+        Not before: whoever sends many heads with the first bytes of their bodies would keep everybody out.
+        """
+        body: Any = None
+        if decode is not None:
+            share = None if COMPLETE in scope else self._share_of(exchange)
+            body, exchange.held = await self._bodies.read(route, decode, exchange.headers, receive, share)
+        self._check_in_flight(route)
+        if route.limited:
             exchange.works = True
             self._metrics.working += 1
-        return route, found
+        return body
 
     def _check_origin(self, exchange: Exchange, route: CompiledRoute, scope: AsgiScope) -> None:
         """Let a page of a named origin read the reply, also that it sent too much; refuse others."""
+        origins = exchange.admission.origins
         try:
-            exchange.cors = exchange.admission.origins.admit(exchange.headers)
+            exchange.cors = origins.admit(exchange.headers)
+            origins.check_tokens()
         except HttpProblem:
-            exchange.admission.admit(route, exchange.headers, scope)  # the limits also apply to other origins
+            exchange.admission.admit(
+                route, exchange.headers, scope, exchange.address
+            )  # the limits also apply to other origins
             raise
 
     async def _handle(
@@ -213,7 +244,7 @@ class App:
     async def _stream(self, exchange: Exchange, response: StreamResponse, receive: Receive, send: Send) -> None:
         """Send a long response, which takes as long as its reader does."""
         self._stop_working(exchange)
-        stream = StreamReply(response, self._bodies.on_the_way, exchange.caller)
+        stream = StreamReply(response, self._share_of(exchange))
         await stream.send(exchange.status, exchange.request_id, receive, send, exchange.method == "HEAD")
         exchange.size = stream.size
 
@@ -231,7 +262,7 @@ class App:
         else:
             content = b""
         if len(content) > PIECE:
-            exchange.sending = self._bodies.hold_content(exchange.caller, len(content))
+            exchange.sending = self._bodies.hold_content(self._share_of(exchange), len(content))
         return content, media, more
 
     def _encoded_problem(self, exchange: Exchange, error: Exception) -> Encoded:
@@ -258,7 +289,7 @@ class App:
         if exchange.works or exchange.held:
             self._give_back(exchange)
         if exchange.sending:
-            self._bodies.on_the_way.give_back(exchange.caller, exchange.sending)
+            self._share_of(exchange).give_back(exchange.sending)
         status, label, address = exchange.status, exchange.label, ""
         caller = "" if exchange.for_visitors and status not in _REFUSED else exchange.caller
         seconds = perf_counter() - exchange.started

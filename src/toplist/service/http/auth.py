@@ -104,8 +104,11 @@ def _unauthorized(name: str, detail: str) -> HttpProblem:
 
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]", "::1")
 
-
-_PROXY_HEADERS = frozenset((b"via", b"forwarded", b"x-real-ip"))
+# Besides X-Forwarded-*. Those of CDNs, load balancers and older proxies tell whom they stand for.
+_PROXY_HEADERS = frozenset((
+    b"via", b"forwarded", b"x-real-ip", b"x-client-ip", b"x-cluster-client-ip", b"x-original-forwarded-for",
+    b"x-envoy-external-address", b"cf-connecting-ip", b"true-client-ip", b"cdn-loop",
+))  # fmt: skip
 
 
 class Hosts:

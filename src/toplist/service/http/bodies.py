@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from toplist.service.config import Limits
 from toplist.service.http import problems
+from toplist.service.http.addresses import address_group
 from toplist.service.http.problems import HttpProblem
 from toplist.service.http.routing import CompiledRoute
 from toplist.service.live.work_memory import SMALL, WorkMemory
@@ -19,6 +20,10 @@ from toplist.service.wire import Fault
 AsgiMessage = MutableMapping[str, Any]
 COMPLETE = "toplist.complete"  # in the scope of a request whose body has arrived
 Receive = Callable[[], Awaitable[AsgiMessage]]
+Decode = Callable[[bytes], Any]
+OF_STRANGERS = 4  # callers without a key have together the budget divided by this, where there are keys,
+SHARES_OF_STRANGERS = 8  # and one of them that divided by this
+_PART = "part"  # the caller of a budget, for one that is a part of it
 SMALL_BODY = 4096  # bytes; the objects of such a body are too small to be counted
 
 
@@ -27,36 +32,65 @@ class Disconnected(Exception):
 
 
 class ByteBudget:
-    """Memory for bodies that arrive or leave in parts; one caller may have half of it.
+    """Memory for bodies that arrive or leave in parts; one caller may have a share of it.
+
+    Parameters
+    ----------
+    total : int
+        Bytes of all callers.
+    shares : int, default 2
+        One caller may have the total divided by this.
+    within : ByteBudget or None, default None
+        A larger budget, of which this is a part.
 
     >>> budget = ByteBudget(100)
     >>> budget.take("a", 50), budget.take("a", 1), budget.take("b", 50), budget.take("c", 1)
     (True, False, True, False)
     """
 
-    def __init__(self, total: int) -> None:
-        self.total = total
+    def __init__(self, total: int, shares: int = 2, within: ByteBudget | None = None) -> None:
+        self.total, self.most = total, total // shares
+        self._within = within
         self._taken = 0
         self._by_caller: Counter[str] = Counter()
 
     def take(self, caller: str, size: int) -> bool:
         """Take bytes, if there are enough left."""
-        if self._taken + size > self.total or self._by_caller[caller] + size > self.total // 2:
+        if self._taken + size > self.total or self._by_caller[caller] + size > self.most:
+            return False
+        if self._within is not None and not self._within.take(_PART, size):
             return False
         self._taken += size
         self._by_caller[caller] += size
         return True
 
-    def share(self, size: int) -> int:
-        """What a body of so many bytes takes: one that is larger than a caller's share takes all of that."""
-        return min(size, self.total // 2)
-
     def give_back(self, caller: str, size: int) -> None:
         """Give bytes back."""
+        if self._within is not None:
+            self._within.give_back(_PART, size)
         self._taken -= size
         self._by_caller[caller] -= size
         if self._by_caller[caller] <= 0:
             del self._by_caller[caller]
+
+
+class Share(NamedTuple):
+    """What one caller may have of a budget."""
+
+    budget: ByteBudget
+    caller: str
+
+    def take(self, size: int) -> bool:
+        """Take bytes, if there are enough left."""
+        return self.budget.take(self.caller, size)
+
+    def give_back(self, size: int) -> None:
+        """Give bytes back."""
+        self.budget.give_back(self.caller, size)
+
+    def needed(self, size: int) -> int:
+        """What a response of so many bytes takes: one that is larger than the share takes all of that."""
+        return min(size, self.budget.most)
 
 
 class Bodies:
@@ -65,7 +99,8 @@ class Bodies:
     Attributes
     ----------
     on_the_way : ByteBudget
-        The bytes of large bodies that arrive or leave. Clients can hold them, so that each has a share.
+        The bytes of large bodies that arrive or leave. Clients can hold them, so that each has a share, and those
+        without a key have a part together.
     memory : WorkMemory
         The memory of large bodies as objects. It is never held while a client is waited for, so that requests get it
         in turn.
@@ -74,13 +109,23 @@ class Bodies:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self.on_the_way = ByteBudget(limits.bodies_bytes)
+        self._of_strangers = ByteBudget(limits.bodies_bytes // OF_STRANGERS, SHARES_OF_STRANGERS, self.on_the_way)
         self.memory = WorkMemory(limits.bodies_memory << 20)
 
+    def share_of(self, key: str | None, address: str, needs_keys: bool) -> Share:
+        """The share of a key or, if it is None, of callers of an address, where others may need keys."""
+        if key is not None:
+            return Share(self.on_the_way, f"key {key}")
+        return Share(self._of_strangers if needs_keys else self.on_the_way, address_group(address))
+
     async def read(
-        self, route: CompiledRoute, decode: Callable[[bytes], Any], headers: Mapping[bytes, bytes], receive: Receive,
-        caller: str, is_complete: bool,
+        self, route: CompiledRoute, decode: Decode, headers: Mapping[bytes, bytes], receive: Receive,
+        share: Share | None,
     ) -> tuple[Any, int]:  # fmt: skip
-        """The decoded body of a request, and how much of `memory` it holds; or the problem with it."""
+        """The decoded body of a request, and how much of `memory` it holds; or the problem with it.
+
+        `share` is the caller's, of `on_the_way`; None if the body has arrived.
+        """
         media = headers.get(b"content-type", b"")
         if media != route.request_media and not _is_media(media, route.request_media):
             given = route.route.request_media
@@ -93,10 +138,10 @@ class Bodies:
         if length is not None and length.isdigit() and int(length[:20]) > most:
             raise _too_large(most)
         texts = route.route.most_texts
-        if is_complete:  # the most frequent case, which needs no timer
+        if share is None:  # the most frequent case, which needs no timer
             message = await receive()
         else:
-            chunks = _Chunks(self.on_the_way, caller, most)
+            chunks = _Chunks(share, most)
             try:
                 async with asyncio.timeout(self._limits.seconds):
                     message = await receive()
@@ -109,9 +154,7 @@ class Bodies:
                 chunks.give_back()
         return await self._decode(message, decode, most, texts)
 
-    async def _decode(
-        self, message: AsgiMessage, decode: Callable[[bytes], Any], most: int, texts: int | None
-    ) -> tuple[Any, int]:
+    async def _decode(self, message: AsgiMessage, decode: Decode, most: int, texts: int | None) -> tuple[Any, int]:
         if message["type"] != "http.request":
             raise Disconnected
         raw: bytes = message.get("body", b"")
@@ -137,11 +180,11 @@ class Bodies:
         await self.memory.take(size)
         return size
 
-    def hold_content(self, caller: str, size: int) -> int:
+    def hold_content(self, share: Share, size: int) -> int:
         """Take the bytes of a large response until it is sent; raises the problem if there are too many."""
-        size = self.on_the_way.share(size)
-        if not self.on_the_way.take(caller, size):
-            raise _too_many(self.on_the_way.total)
+        size = share.needed(size)
+        if not share.take(size):
+            raise _too_many(share)
         return size
 
     async def _hold(self, raw: bytes) -> int:
@@ -157,7 +200,7 @@ class Bodies:
         return size
 
 
-def decode_body(raw: bytes, decode: Callable[[bytes], Any]) -> Any:
+def decode_body(raw: bytes, decode: Decode) -> Any:
     """The decoded body of a request, or the problem with it."""
     try:
         return decode(raw)
@@ -168,8 +211,8 @@ def decode_body(raw: bytes, decode: Callable[[bytes], Any]) -> Any:
 class _Chunks:
     """A body that arrives in parts; one that arrives whole is bounded by the buffer of its connection."""
 
-    def __init__(self, budget: ByteBudget, caller: str, most: int) -> None:
-        self._budget, self._caller, self._most = budget, caller, most
+    def __init__(self, share: Share, most: int) -> None:
+        self._share, self._most = share, most
         self._taken = 0
 
     async def receive(self, message: AsgiMessage, receive: Receive) -> AsgiMessage:
@@ -179,8 +222,8 @@ class _Chunks:
             chunk: bytes = message.get("body", b"")
             if self._taken + len(chunk) > self._most:
                 raise _too_large(self._most)
-            if not self._budget.take(self._caller, len(chunk)):
-                raise _too_many(self._budget.total)
+            if not self._share.take(len(chunk)):
+                raise _too_many(self._share)
             self._taken += len(chunk)
             chunks.append(chunk)
             if not message.get("more_body", False):
@@ -190,7 +233,7 @@ class _Chunks:
 
     def give_back(self) -> None:
         """Give the memory back, once the body is decoded."""
-        self._budget.give_back(self._caller, self._taken)
+        self._share.give_back(self._taken)
 
 
 def decoded_size(raw: bytes) -> int:
@@ -217,8 +260,9 @@ def _too_large(limit: int) -> HttpProblem:
     return HttpProblem("too-large", f"The body has more than {limit} bytes; send less per request.")
 
 
-def _too_many(limit: int) -> HttpProblem:
-    detail = f"Large bodies on their way have {limit} bytes, the limit, or half of it yours alone; try again soon."
+def _too_many(share: Share) -> HttpProblem:
+    total, most = share.budget.total, share.budget.most
+    detail = f"Large bodies on their way have {total} bytes, the limit, or {most} of them yours alone; try again soon."
     return HttpProblem("busy", detail, headers={"retry-after": "1"})
 
 

@@ -20,7 +20,7 @@ from toplist.service.config import Settings
 from toplist.service.errors import NotFound, NotOwner, StoreUnavailable
 from toplist.service.http.app import App, AsgiScope, Encoded, Exchange, busy, make_handlers
 from toplist.service.http.auth import KnownKey
-from toplist.service.http.bodies import COMPLETE, Receive, decode_body
+from toplist.service.http.bodies import Receive, decode_body
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.live_view import EVENT_STREAM, LiveParts, state_of_part
 from toplist.service.http.logs import Log
@@ -70,11 +70,7 @@ class ClusterApp(App):
 
     async def _answer(self, exchange: Exchange, scope: AsgiScope, receive: Receive, send: Send) -> Encoded | None:
         route, found, key = self._admit(exchange, scope)
-        raw = b""
-        if route.decode is not None:
-            raw, exchange.held = await self._bodies.read(
-                route, bytes, exchange.headers, receive, exchange.caller, COMPLETE in scope
-            )
+        raw = await self._read_body(exchange, route, None if route.decode is None else bytes, scope, receive) or b""
         query: bytes = scope["query_string"]
         if route.route.name == "list_rankings":
             response: Response = await self._all_rankings(exchange, route, query, key)
@@ -267,6 +263,7 @@ class ClusterApp(App):
         exchange = Exchange({"headers": (), "method": route.route.method}, self._ids, self._admission)
         exchange.request_id, exchange.caller, exchange.label = ask.request_id, ask.caller, route.label
         key = None if ask.key is None else _forwarded_key(ask.key)
+        exchange.address, exchange.key = ask.caller, key
         self._cluster.requests["answered for others"] += 1
         parts: Parts | None = None
         more: Mapping[str, str] = {}
@@ -294,7 +291,7 @@ class ClusterApp(App):
             self._metrics.working -= 1
             self._give_back(exchange)
             if exchange.sending:
-                self._bodies.on_the_way.give_back(exchange.caller, exchange.sending)
+                self._share_of(exchange).give_back(exchange.sending)
         return ForwardedAnswer(ask.id, exchange.status, content, media, dict(more), parts is not None), parts
 
 

@@ -193,6 +193,7 @@ class Connection(HttpToolsProtocol):
         """The head is complete."""
         self._in_head = self._head_begun = self._is_unfinished = False
         self._raw = self._unwanted = 0
+        self._since = self.loop.time()
         super().on_headers_complete()
         if not self.pipeline:
             self._running = self.cycle
@@ -238,6 +239,15 @@ class Connection(HttpToolsProtocol):
             return None
         return self._since if self._running is None or self._running.response_complete else None
 
+    @property
+    def unfinished_since(self) -> float | None:
+        """Since when its client lets it wait for the rest of a request, or takes a response; None if it does not."""
+        if self.transport is None or self.transport.is_closing() or self.idle_since is not None:
+            return None
+        running = self._running
+        is_answered_next = running is not None and not running.response_started and not running.more_body
+        return None if is_answered_next else self._since
+
     def eof_received(self) -> bool:  # type: ignore[override]
         """The client sends no more: close, unless a complete request is unanswered. With TLS, always close."""
         self._half_closed = True
@@ -270,10 +280,13 @@ class Connection(HttpToolsProtocol):
         elif now - self._mark[0] > self.limits.seconds:
             self.transport.abort()
 
-    def close_idle(self) -> None:
-        """Close the connection, which waits for a request or its handshake."""
+    def give_way(self) -> None:
+        """Close the connection, which waits for its client."""
         if self.transport is not None:
-            self.transport.close()
+            if self.idle_since is None:
+                self.transport.abort()  # its client may take no more of a response
+            else:
+                self.transport.close()
         elif self.end_handshake is not None:
             self.end_handshake()
 

@@ -68,7 +68,7 @@ class Metrics(Collector):
         self.lists = self.unrecorded = 0
         self._open_impressions = 0
         self.in_flight = 0
-        self.working = 0  # requests in flight to limited routes, whose response is not made yet
+        self.working = 0  # requests to limited routes that have arrived, and whose response is not made yet
         self.cluster_counts: Callable[[], ClusterCounts] | None = None  # where it is a server among others
         self.registry = CollectorRegistry()
         self.registry.register(self)
@@ -117,6 +117,11 @@ class Metrics(Collector):
         for limit, count in self.connections.refused.items():
             refused.add_metric((limit,), count)
         yield refused
+        yield CounterMetricFamily(
+            "toplist_connections_gave_way",
+            "Connections closed for new ones, at the limit of their total.",
+            self.connections.gave_way,
+        )
         yield CounterMetricFamily("toplist_log_lines_dropped", "Lines of the log that nobody took.", self._log.dropped)
         help_text = "From the head of a request to the end of its response."
         seconds = HistogramMetricFamily("toplist_request_seconds", help_text, labels=("method", "route"))

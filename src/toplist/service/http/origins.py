@@ -12,12 +12,15 @@ from toplist.service.wire import Fault
 class Origins:
     """Origins whose pages may report: those of the settings, and the service's own.
 
+    Programs can name any origin; only a token proves something.
+
     >>> Origins(BrowserSettings(origins=["https://shop.example"])).admit({b"origin": b"https://shop.example"})["vary"]
     'Origin'
     """
 
     def __init__(self, settings: BrowserSettings) -> None:
         self._allowed = allowed_origins(settings)
+        self._has_tokens = bool(settings.secrets)
 
     def admit(self, headers: Mapping[bytes, bytes]) -> dict[str, str]:
         """The headers by which the page may read the reply; raises the problem of another page."""
@@ -33,6 +36,11 @@ class Origins:
             "cross-origin-resource-policy": "cross-origin",
             "vary": "Origin",
         }
+
+    def check_tokens(self) -> None:
+        """Refuse a report where no token can be valid: nobody waits for its body."""
+        if not self._has_tokens:
+            raise HttpProblem("forbidden", "No token is valid here: the settings have no browser.secrets.")
 
 
 def _is_own(origin: str, host: bytes) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from toplist.service.http.bodies import AsgiMessage, ByteBudget, Disconnected, Receive
+from toplist.service.http.bodies import AsgiMessage, Disconnected, Receive, Share
 from toplist.service.http.routing import StreamResponse
 
 PIECE = 64 << 10  # bytes handed to the connection at once
@@ -54,10 +54,10 @@ async def _send_pieces(send: Send, content: bytes) -> None:
 class StreamReply:
     """Sends a response in parts, each of which finds room in the budget, until the client disconnects."""
 
-    def __init__(self, response: StreamResponse, budget: ByteBudget, caller: str) -> None:
+    def __init__(self, response: StreamResponse, share: Share) -> None:
         self._parts, self._media = response.parts, response.media.encode()
         self._on_end = response.on_end
-        self._budget, self._caller = budget, caller
+        self._share = share
         self.size = 0  # bytes sent
 
     async def send(self, status: int, request_id: bytes, receive: Receive, send: Send, head: bool) -> None:
@@ -91,13 +91,13 @@ class StreamReply:
         try:
             while (part := await self._parts.read()) is not None:
                 size = len(part)
-                needed = self._budget.share(size) if size > PIECE else 0
+                needed = self._share.needed(size) if size > PIECE else 0
                 if needed <= held:
                     break
                 del part
-                self._budget.give_back(self._caller, held)
+                self._share.give_back(held)
                 held = 0
-                while not self._budget.take(self._caller, needed):
+                while not self._share.take(needed):
                     await asyncio.sleep(LOOK_AGAIN)
                     if disconnected.done():
                         raise Disconnected
@@ -112,7 +112,7 @@ class StreamReply:
             await asyncio.sleep(0)  # other requests run between two parts
             return True
         finally:
-            self._budget.give_back(self._caller, held)
+            self._share.give_back(held)
 
 
 async def _disconnected(receive: Receive) -> None:

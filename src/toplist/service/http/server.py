@@ -19,7 +19,7 @@ from toplist.service.http.app import App
 from toplist.service.http.connection import Connection, problem_response
 from toplist.service.http.connection_limits import ConnectionLimits
 from toplist.service.http.problems import HttpProblem
-from toplist.service.http.tls import GOODBYE, HANDSHAKE
+from toplist.service.http.tls import GOODBYE, HANDSHAKE, STRICT_TRANSPORT
 
 _UNSENT = 128 << 10  # bytes in the kernel that a slow reader does not take; it would buffer megabytes
 _ACCEPTS = 128  # connections accepted before others are served
@@ -38,7 +38,7 @@ class Server(uvicorn.Server):
         self, app: App, settings: Settings, counts: ConnectionLimits, tls: ssl.SSLContext | None = None
     ) -> None:
         self._app, self._limits, self.counts, self.tls = app, settings.limits, counts, tls
-        super().__init__(_configuration(app, settings, counts))
+        super().__init__(_configuration(app, settings, counts, [STRICT_TRANSPORT] if tls is not None else []))
         self.started_event = asyncio.Event()
         self._checking: asyncio.Task[None] | None = None
         self._beginning: set[asyncio.Task[None]] = set()  # connections
@@ -159,7 +159,9 @@ _TOO_MANY = {
 }
 
 
-def _configuration(app: App, settings: Settings, counts: ConnectionLimits) -> uvicorn.Config:
+def _configuration(
+    app: App, settings: Settings, counts: ConnectionLimits, headers: list[tuple[str, str]]
+) -> uvicorn.Config:
     shared = {"limits": settings.limits, "counts": counts, "record_unread": staticmethod(app.record_unread)}
     return uvicorn.Config(
         app,
@@ -169,6 +171,7 @@ def _configuration(app: App, settings: Settings, counts: ConnectionLimits) -> uv
         log_config=None,
         access_log=False,
         server_header=False,
+        headers=headers,
         proxy_headers=False,  # `App` reads them
         timeout_graceful_shutdown=settings.grace,
     )

@@ -12,6 +12,7 @@ from toplist.service.http.logs import Log
 
 HANDSHAKE = 10.0  # seconds, at most; `limits.seconds` if they are fewer
 GOODBYE = 2.0  # seconds to wait for the client's end of a TLS connection that was closed
+STRICT_TRANSPORT = ("strict-transport-security", "max-age=31536000")  # a year; browsers then ask by HTTPS alone
 _SAVED_IN_FULL = "name the file that your certificate authority gave you, in PEM"
 
 

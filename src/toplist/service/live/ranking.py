@@ -15,7 +15,7 @@ from toplist.service.log.events import ItemsEvent, PutItem
 from toplist.service.log.pools import KnownPool
 from toplist.service.log.replay import item_parts
 from toplist.service.log.settings import SHORTEST, ItemState, ItemStates, LearnerSettings, apply_items, known_prior
-from toplist.service.wire import LARGEST, Item, ItemPrior, RankingSpec, too_large
+from toplist.service.wire import DOTS, LARGEST, Item, ItemPrior, RankingSpec, too_large
 
 TOO_LARGE = f"features must be numbers between {-LARGEST:,.0f} and {LARGEST:,.0f}; scale them, best to about 1."
 
@@ -133,6 +133,11 @@ class LiveRanking:
                 advice = "give how far the item covers each topic"
                 raise Refused(str(refuse("features", row, accepted, advice)), f"{at}/features")
             if known is None:
+                if item.id in DOTS:
+                    raise Refused(
+                        f"The item {item.id!r} is new, and must not be one or two dots, which clients resolve in "
+                        f"paths; choose another id.", f"{at}/id",
+                    )  # fmt: skip
                 if width and row is None:
                     raise Refused(f"The item {item.id!r} is new, and needs {width} features.", f"{at}/features")
                 if self.has_learner and not self.can.adds_items:

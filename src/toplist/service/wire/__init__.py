@@ -5,6 +5,7 @@ Class names, fields and the docstrings of messages appear in /openapi.json: chan
 
 from toplist.service.wire.cluster import ClusterPartition, ClusterServer, ClusterView
 from toplist.service.wire.fields import (
+    DOTS,
     INTEGER_RULE,
     IS_PLACE,
     ITEM_RULE,
@@ -85,7 +86,8 @@ from toplist.service.wire.uplift import (
 )
 
 __all__ = [
-    "Estimate", "Estimates", "EstimatesQuery", "Event", "EventsQuery", "Explanation", "Fault", "FileName", "Health",
+    "DOTS", "Estimate", "Estimates", "EstimatesQuery", "Event", "EventsQuery", "Explanation", "Fault", "FileName",
+    "Health",
     "History", "INTEGER_RULE", "IS_PLACE", "ITEM_RULE", "ImportBody", "ImportReply", "Impression", "ImpressionId",
     "Item", "ItemBody", "ItemPrior", "ItemText", "ItemsBody", "ItemsChanged", "ItemsPage", "ItemsQuery", "KeysPage",
     "LARGEST", "ListEntry", "ListReply", "ListRequest", "LiveEvent", "LiveItem", "LiveQuery", "Name",

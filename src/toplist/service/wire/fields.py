@@ -95,6 +95,7 @@ UpliftSlices = Literal["none", "day", "segment"]
 OverviewOrder = Literal["name", "lists", "click_through"]
 NewItems = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 MAX_REPORT_ENTRIES = 2000  # every position of the longest list, once by number and once by item
+DOTS = frozenset((".", ".."))  # clients resolve these in paths: of .../keys/.., some make the path of the ranking
 LARGEST = 1e6  # absolute value of a feature; in a sum of squares, a much larger one would round the others away
 FeatureRow = Annotated[list[float], Meta(max_length=10_000)]
 Limit = Annotated[int, Meta(ge=1, le=10_000)]
@@ -129,6 +130,16 @@ def check_texts(ids: Collection[str | int], where: str, pattern: str = TEXT) -> 
     for number, id in enumerate(ids):
         if isinstance(id, str) and fits(id) is None:
             raise ValueError(f"Expected `str` matching regex {pattern!r} - at {where.format(number)}")
+
+
+def check_name(segment: str | None) -> None:
+    """Refuse a name for a segment that clients would resolve in a path.
+
+    >>> check_name("..a")
+    """
+    if segment in DOTS:
+        raise ValueError(f"segment is {segment!r}, but must not be one or two dots, which clients resolve in paths; "
+                         "choose another name")  # fmt: skip
 
 
 class Strict(Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):

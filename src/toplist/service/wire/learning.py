@@ -6,7 +6,16 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from toplist.service.wire.fields import Limit, OfSegment, PersonText, Segment, SegmentAlias, SegmentReply, Strict
+from toplist.service.wire.fields import (
+    Limit,
+    OfSegment,
+    PersonText,
+    Segment,
+    SegmentAlias,
+    SegmentReply,
+    Strict,
+    check_name,
+)
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
@@ -87,6 +96,10 @@ class ImportBody(Strict, OfSegment, frozen=True, kw_only=True):
     ranker: Annotated[bytes, Meta(min_length=1, description="the file of Ranker.save, in Base64")]
     segment: Segment | None = None
     key: SegmentAlias = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_name(self.segment)
 
 
 class ImportReply(OfSegment, frozen=True, kw_only=True):

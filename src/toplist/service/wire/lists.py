@@ -24,6 +24,7 @@ from toplist.service.wire.fields import (
     Strict,
     Token,
     VisitorId,
+    check_name,
     check_texts,
 )
 
@@ -48,6 +49,7 @@ class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True, gc=False):
     def __post_init__(self) -> None:
         if self.segment is not None or self.key is not None:
             super().__post_init__()
+            check_name(self.segment)
         if self.among:
             check_texts(self.among, "`$.among[{}]`")
         if self.exclude:

@@ -120,6 +120,12 @@ async def stalled_bodies(attacker: Attacker) -> None:
     await attacker.hold(head.replace(b"Content-Length: 0\r\n", b"") + b" " * (size - 10))
 
 
+async def open_streams(attacker: Attacker) -> None:
+    """The live view of a ranking, which goes on for minutes, and of which nothing is read."""
+    key = f"Authorization: Bearer {attacker.key('serve')}\r\n"
+    await attacker.hold(message("GET", f"/v1/rankings/{FRONT}/live", headers=key), receive_buffer=4096)
+
+
 async def large_lists(attacker: Attacker) -> None:
     """Lists among very many items, with very many exclusions and pins."""
     chance = attacker.random
@@ -142,5 +148,6 @@ SERVE_KEY = [
     Attack("reads at random", "serve", 100.0, 50, reads),
     Attack("reports", "serve", 30.0, 50, reports),
     Attack("stalled bodies", "serve", 20.0, 60, stalled_bodies),
+    Attack("open streams", "serve", 100.0, 400, open_streams),
     Attack("large lists", "serve", 10.0, 20, large_lists),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ..attacker import Attack, Attacker, message
-from ..plan import ADDRESSES, FRONT, PROXY, TARGET
+from ..plan import ADDRESSES, FRONT, MORE_ADDRESSES, PROXY, TARGET
 
 DOCUMENT = message("GET", "/openapi.json")
 PIPELINED = 400
@@ -38,6 +38,19 @@ async def half_closed(attacker: Attacker) -> None:
 async def slow_heads(attacker: Attacker) -> None:
     """A head that never ends."""
     await attacker.hold(b"POST /v1/rankings HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", b"s", every=0.5)
+
+
+async def heads_of_many(attacker: Attacker) -> None:
+    """The same from more addresses, until they hold all connections."""
+    address = attacker.random.choice(MORE_ADDRESSES)
+    await attacker.hold(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", b"s", address=address)
+
+
+async def forged_reports(attacker: Attacker) -> None:
+    """Reports as if from a page of the service, whose bodies do not come; neither needs a key."""
+    origin = "Origin: http://evil.example\r\nContent-Length: 60000\r\n"
+    head = b"POST /v1/reports HTTP/1.1\r\nHost: evil.example\r\nContent-Type: text/plain\r\n" + origin.encode()
+    await attacker.hold(head + b"\r\n{", b" ", address=attacker.random.choice(MORE_ADDRESSES))
 
 
 async def large_bodies(attacker: Attacker) -> None:
@@ -129,6 +142,8 @@ STRANGERS = [
     Attack("unread bodies", "stranger", 275.0, 1100, unread_bodies),
     Attack("half-closed", "stranger", 100.0, 100, half_closed),
     Attack("slow heads", "stranger", 200.0, 1000, slow_heads),
+    Attack("heads of many addresses", "stranger", 600.0, 1800, heads_of_many),
+    Attack("forged reports", "stranger", 300.0, 1400, forged_reports),
     Attack("large bodies", "stranger", 10.0, 60, large_bodies),
     Attack("guessed keys", "stranger", 200.0, 50, guessed_keys),
     Attack("malformed", "stranger", 100.0, 100, malformed),
