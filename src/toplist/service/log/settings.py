@@ -14,7 +14,7 @@ from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Capabilities
 from toplist.core.slate import Floats
 from toplist.policies.by_name import make
-from toplist.ranker.family import key_seed, pool_refusal
+from toplist.ranker.family import pool_refusal, segment_seed
 from toplist.ranker.own_sums import OwnSums
 from toplist.ranker.priors import takes_item_priors
 from toplist.ranker.size import SizeByItems
@@ -127,7 +127,7 @@ class LearnerSettings(NamedTuple):
 
     def seed(self, segment: str | None) -> int:
         """Seed of a segment's learner; without a segment, that of the ranking."""
-        return key_seed(self.spec.seed, segment)
+        return segment_seed(self.spec.seed, segment)
 
     def learner_name(self, segment: str | None) -> str:
         """Name of a segment's learner."""
