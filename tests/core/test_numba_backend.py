@@ -85,8 +85,9 @@ def test_a_numba_whose_private_parts_changed_is_used_by_its_public_ones(breakage
         "@compiled\ndef two(x):\n    return one(one(x))\n"
         "print(backend.__name__.rpartition('.')[2], two(1.0))\n"
     )
+    program += "import toplist.engine.batch_scheduler, toplist.engine.gpu.cuda_device"  # that of engine="gpu"
     ended = run(program, tmp_path)
-    assert ended.stdout == "numba_public 3.0\n", ended.stderr
+    assert (ended.returncode, ended.stdout) == (0, "numba_public 3.0\n"), ended.stderr
     assert "RuntimeWarning: toplist cannot use the private parts of numba" in ended.stderr
     assert "TOPLIST_NUMBA=public" in ended.stderr
 
@@ -101,13 +102,26 @@ def test_the_private_parts_pass_their_test_once_per_machine(tmp_path: Path) -> N
     assert run(f"{broken}\n{program}", tmp_path).stdout == "numba_public\n"
 
 
+def test_the_public_parts_alone_load_no_private_ones(tmp_path: Path) -> None:
+    everything = (
+        "import pkgutil, sys, toplist\n"
+        "from importlib import import_module\n"
+        "for module in pkgutil.walk_packages(toplist.__path__, 'toplist.'):\n"
+        "    if module.name != 'toplist.core.compiling.numba_private':\n"
+        "        import_module(module.name)\n"
+        "print('toplist.core.compiling.numba_private' in sys.modules)"
+    )
+    ended = run(everything, tmp_path, TOPLIST_NUMBA="public")
+    assert (ended.returncode, ended.stdout) == (0, "False\n"), ended.stderr
+
+
 def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:
     ended = run("import toplist.core.compiling", tmp_path, TOPLIST_NUMBA="fast")
     assert "TOPLIST_NUMBA is 'fast'; it must be 'private' or 'public', or not set." in ended.stderr
 
 
 def test_both_backends_have_the_same_functions() -> None:
-    for name in ("OPTIONS", "callee_options", "compile_whole"):
+    for name in ("OPTIONS", "callee_options", "compile_whole", "keep_on_disk"):
         assert hasattr(numba_public, name)
         assert hasattr(numba_private, name)
     assert numba_private.OPTIONS == numba_public.OPTIONS | {"_nrt": False}

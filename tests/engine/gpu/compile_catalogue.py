@@ -12,7 +12,7 @@ from catalogue_problems import USERS, policies, world_for
 from host_device import HostDevice
 
 from toplist import make
-from toplist.core.compiling.numba_private import rare_garbage_collection
+from toplist.core.compiling.numba_public import rare_garbage_collection
 from toplist.core.compiling.replaced import replaced
 from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.gpu.cuda_device import kernel_source

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from toplist.core.compiling import fingerprint
-from toplist.core.compiling.numba_private import ContentCache, rare_garbage_collection
+from toplist.core.compiling.compile import backend
+from toplist.core.compiling.numba_public import rare_garbage_collection
 from toplist.core.problem import InvalidInput
 from toplist.engine.gpu.batch import Batch, BatchLayout
 from toplist.engine.gpu.cuda_arrays import CudaArrays
@@ -137,7 +138,7 @@ def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], regis
             kernel = cuda.jit(kernel_source(cuda, layout), max_registers=registers, lto=False)
             capability = cuda.get_current_device().compute_capability
             code = fingerprint(CudaArrays, kernel_code), layout.key, capability, registers, version("numba-cuda")
-            kernel._cache = ContentCache(play_one_run, hashlib.sha256(repr(code).encode()).hexdigest())
+            backend.keep_on_disk(kernel, play_one_run, hashlib.sha256(repr(code).encode()).hexdigest())
             with kernel_code(), rare_garbage_collection():
                 kernel.compile(signature)
             _kernels[known] = kernel
