@@ -229,8 +229,8 @@ def settings_problem(settings: LearnerSettings) -> Refused | None:
         return Refused(str(problem), "/policy")
     if can.needs_features and spec.features == 0:
         return Refused(
-            f"The policy {spec.policy} learns from features, but this ranking has none; make a new ranking, with "
-            f"features as the number of features of an item.", "/features",
+            f"The policy {spec.policy} learns from features, but features is 0; when the ranking is made, set features "
+            f"to the number of features of an item, or use another policy.", "/features",
         )  # fmt: skip
     if spec.person and (not can.needs_features or can.covers_topics):
         return Refused(
