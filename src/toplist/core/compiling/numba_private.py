@@ -307,6 +307,11 @@ class ContentCache:
 class WholeCache(ContentCache):
     """The disk cache of a function with machine code."""
 
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The compiled function, of this signature: a class from within a function is another one where it is read."""
+        result = super().load_overload(signature, target_context)
+        return result and result._replace(signature=result.signature.replace(args=tuple(signature)))
+
     def pack(self, result: Any) -> Any:
         """The machine code, and what numba knows of the function."""
         return result._reduce()
