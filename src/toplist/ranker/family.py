@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from toplist.core.defaults import DEFAULT_POLICY
 from toplist.core.item_id import ItemId, checked_id, plain_id
@@ -23,20 +22,6 @@ from toplist.support.catalogue import part_text
 
 POOLS = ("none", "prior")
 SegmentId = ItemId | None
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def accepts_key(method: Callable[P, R]) -> Callable[P, R]:
-    """Let a method take `segment` by its former name, `key`, too."""
-
-    @functools.wraps(method)
-    def accepting(*given: P.args, **named: P.kwargs) -> R:
-        if "key" in named:
-            named["segment"] = named.pop("key")
-        return method(*given, **named)
-
-    return accepting
 
 
 class RankerFamily:

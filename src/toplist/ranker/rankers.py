@@ -11,11 +11,12 @@ import numpy as np
 from toplist.core.item_id import ItemId
 from toplist.core.prior import Prior
 from toplist.ranker import saved_file
-from toplist.ranker.family import RankerFamily, SegmentId, accepts_key
+from toplist.ranker.family import RankerFamily, SegmentId
 from toplist.ranker.ranker import Ranker
 from toplist.ranker.saved_family import SavedFamily, pack_family, read_family, unpack_family, write_family
 from toplist.ranker.shown import Shown
 from toplist.support.files import AnyPath
+from toplist.support.former_names import accepts_former
 from toplist.support.tables import Table
 
 
@@ -76,7 +77,7 @@ class Rankers(RankerFamily):
 
     # Lists ------------------------------------------------------------------------------------------------------------
 
-    @accepts_key
+    @accepts_former("key", "segment")
     def rank(self, segment: SegmentId, *given: Any, **more: Any) -> Shown:
         """Make a list for a segment, as `Ranker.rank` does.
 
@@ -94,7 +95,7 @@ class Rankers(RankerFamily):
         """
         return self[segment].rank(*given, **more)
 
-    @accepts_key
+    @accepts_former("key", "segment")
     def adopt(self, segment: SegmentId, items: Sequence[ItemId], *given: Any, **more: Any) -> Shown:
         """Take a list that the ranker of a segment did not make, as `Ranker.adopt` does.
 
@@ -114,7 +115,7 @@ class Rankers(RankerFamily):
         """
         return self[segment].adopt(items, *given, **more)
 
-    @accepts_key
+    @accepts_former("key", "segment")
     def shown(self, segment: SegmentId, kept: Mapping[str, Any]) -> Shown:
         """Turn the dict of a list of a segment back into the list, as `Ranker.shown` does.
 
@@ -132,7 +133,7 @@ class Rankers(RankerFamily):
         """
         return self[segment].shown(kept)
 
-    @accepts_key
+    @accepts_former("key", "segment")
     def learn(self, segment: SegmentId, shown: Shown, clicks: Any, left: Any = None, seen: Any = None) -> None:
         """Learn from the clicks on a list of a segment, as `Ranker.learn` does.
 
@@ -147,7 +148,7 @@ class Rankers(RankerFamily):
         """
         self[segment].learn(shown, clicks, left, seen)
 
-    @accepts_key
+    @accepts_former("key", "segment")
     def estimates(self, segment: SegmentId, person: Any = None) -> Table:
         """Estimate every item for a segment, as `Ranker.estimates` does.
 
@@ -165,7 +166,7 @@ class Rankers(RankerFamily):
         """
         return self[segment].estimates(person)
 
-    @accepts_key
+    @accepts_former("key", "segment")
     def explain(self, segment: SegmentId, shown: Shown) -> Table:
         """Explain why each item of a list of a segment stands at its position, as `Ranker.explain` does.
 
