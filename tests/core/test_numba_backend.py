@@ -21,6 +21,7 @@ from toplist.core.compiling import cache_folder, compiled, direct, helper, numba
 from toplist.core.compiling.cache_folder import machine, trim
 from toplist.worlds import b_top_k
 
+ROOT = Path(__file__).parent.parent.parent
 SIMULATION = """
 import toplist
 from toplist.clicks import DCM
@@ -44,6 +45,39 @@ def expected(steps: int) -> str:
 def test_the_fallback_gives_the_same_numbers(tmp_path: Path) -> None:
     ended = run(SIMULATION.format(steps=2000), tmp_path, TOPLIST_NUMBA="public")
     assert (ended.stdout, ended.stderr) == (f"numba_public {expected(2000)}\n", "")
+
+
+# Of the loop, users that are edited, and functions that parts share. Others are about what only the private parts do:
+# to link (`test_linking`), to cache, and to refuse allocations and inlining (much of `test_compiling`).
+ALSO_WITH_THE_FALLBACK = (
+    "tests/core/test_compiling.py::test_a_class_that_was_edited_in_a_notebook_is_compiled_again[edited_users]",
+    "tests/core/test_randomness.py",
+    "tests/parts/index/test_select.py",
+    "tests/parts/index/test_sort.py",
+    "tests/parts/memory/test_symmetric.py",
+    "tests/parts/test_feedback.py",
+)
+
+
+@pytest.mark.slow
+def test_a_part_of_the_tests_passes_with_the_fallback(tmp_path: Path) -> None:
+    program = (
+        "import pytest, sys\n"
+        "from toplist.core.compiling.compile import backend\n"
+        "print(backend.__name__)\n"
+        f"sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '--rootdir', {str(ROOT)!r}, *sys.argv[1:]]))"
+    )
+    environment = os.environ | {"TOPLIST_CACHE_DIR": str(tmp_path), "TOPLIST_NUMBA": "public"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *ALSO_WITH_THE_FALLBACK],
+        env=environment, capture_output=True, text=True, check=False, cwd=ROOT,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout
+    assert ended.stdout.startswith("toplist.core.compiling.numba_public\n")
+    passed = re.search(r"^(\d+) passed in", ended.stdout, re.MULTILINE)
+    assert passed is not None, ended.stdout
+    assert int(passed[1]) >= 150
+    assert list(tmp_path.iterdir()) == []  # it has no cache
 
 
 def test_the_usual_level_of_optimisation_gives_the_same_numbers(tmp_path: Path) -> None:
