@@ -159,3 +159,29 @@ def is_private(name: str) -> bool:
 def test_nothing_uses_private_names_of_the_package(folder: str) -> None:
     found = {str(path.relative_to(ROOT)): list(private_names(path)) for path in modules(ROOT / folder)}
     assert {path: names for path, names in found.items() if names} == {}
+
+
+BY_MODE = {"engine.linked_environment", "engine.play", "ranker.learner"}  # they run compiled or not as the caller says
+
+
+def compiled_functions() -> Iterator[str]:
+    """Functions with machine code that plain mode runs, too, as marked by `compiled` and `in_bulk`."""
+    for path in modules():
+        module = dotted(path).removeprefix("toplist.")
+        if module.startswith("core.compiling") or module in BY_MODE:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                marks = [mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)]
+                if {"compiled", "in_bulk"} & set(marks):
+                    yield f"{module}.{node.name}"
+            match node:
+                case ast.Call(func=ast.Name(id="compiled" | "in_bulk"), args=[ast.Name(id=name)]):
+                    yield f"{module}.{name}"
+
+
+def test_the_document_names_what_stays_compiled_in_plain_mode() -> None:
+    section = DOCUMENT.split("### What stays compiled in plain mode\n", 1)[1].split("\n#", 1)[0]
+    rows = [line for line in section.splitlines() if line.startswith("| ") and "functions of" not in line]
+    named = [name for row in rows for name in re.findall(r"`([\w.]+)`", row)]
+    assert sorted(named) == sorted(compiled_functions())

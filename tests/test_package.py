@@ -18,6 +18,28 @@ def test_import_loads_no_heavy_modules() -> None:
     assert done.stdout.strip() == "set()"
 
 
+def test_it_works_without_what_only_unix_has() -> None:
+    """As on Windows, except for the service, which says that it needs Linux or macOS."""
+    program = """
+import os, signal, sys
+for module in ("fcntl", "grp", "pwd", "resource", "termios", "uvloop"):
+    sys.modules[module] = None
+for name in ("fork", "register_at_fork", "geteuid", "getuid", "nice", "sched_getaffinity"):
+    if hasattr(os, name):
+        delattr(os, name)
+del signal.SIGHUP
+import toplist
+from toplist.cli import main
+ranker = toplist.Ranker(["a", "b"], 1, compiled=False)
+ranker.learn(ranker.rank(), clicks=[1])
+assert toplist.simulate("cascade-ucb1", *toplist.worlds.b_lb(), steps=10, runs=2, compiled=False).runs == 2
+main(["policies"])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "dcm-ts" in done.stdout
+
+
 @pytest.mark.parametrize("name", toplist.__all__)
 def test_every_public_name_exists_and_is_documented(name: str) -> None:
     assert getattr(toplist, name).__doc__

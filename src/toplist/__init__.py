@@ -10,7 +10,7 @@ Simulate and compare algorithms:
 
 Rank a page of your own:
     `Ranker` runs a policy on your items; each list it ranks is a `Shown`, with which clicks are reported. A `Prior`
-    says what is known of an item before. `Rankers` are several, one per key, that learn from each other.
+    says what is known of an item before. `Rankers` are several, one per segment, that learn from each other.
     `ranker` is their module.
 
 Find out how visitors read a list:

@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from types import FunctionType
@@ -323,6 +323,48 @@ def test_a_compile_error_without_a_line_names_the_class() -> None:
     mine = Opens(ThroughLastClick(), Everything(), UCB1())
     with pytest.raises(DoesNotCompile, match=r"^Opens does not compile: The 'with .*' construct is not supported\.$"):
         toplist.simulate(mine, *toplist.worlds.b_lb(), steps=10, runs=1)
+
+
+def edited_policy(learns: bool) -> Any:
+    class Edited(Policy):
+        __slots__ = ()
+        if not learns:
+
+            def learn(self, belief: Any, slate: Slate, page: Page) -> None:
+                pass
+
+    return Edited(ThroughLastClick(), Everything(), UCB1()), Cascade()
+
+
+def edited_users(backwards: bool) -> Any:
+    class Edited(Cascade):
+        __slots__ = ()
+        if backwards:
+
+            def click(
+                self, moment: Any, items: Ints, attraction: Floats, labels: Ints, visitor: int, page: Page
+            ) -> int:
+                page.clicks[: len(items)] = 0
+                page.clicks[len(items) - 1] = 1
+                page.left[0] = len(items)
+                return 1
+
+    return "cascade-ucb1", Edited()
+
+
+@pytest.mark.parametrize("edited", [edited_policy, edited_users])
+def test_a_class_that_was_edited_in_a_notebook_is_compiled_again(edited: Callable[[bool], Any]) -> None:
+    """It has the name and the fields of the one before, which is all that numba looks at; or even the same source."""
+    found = []
+    for how in (True, True, False):
+        policy, users = edited(how)
+        compiled_regret, regret = (
+            toplist.simulate({"it": policy}, Fixed([0.1, 0.5, 0.2, 0.4], 2), users, 60, 2, compiled=compiled).regret
+            for compiled in (True, False)
+        )
+        assert np.array_equal(compiled_regret["it"], regret["it"])
+        found.append(regret["it"].sum())
+    assert found[0] == found[1] != found[2]
 
 
 def test_a_debugger_enters_a_helper_in_plain_mode() -> None:

@@ -29,6 +29,13 @@ from toplist.core.slate import NONE, Request, empty_page, empty_slate
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.shared_world_type import setups_of_shared_types
 from toplist.engine.starts import Forced, OneSample
+from toplist.logs import sample_log, shuffled_lists
+from toplist.logs.fitting.loops import FitRows, curve_rows, expect_rows
+from toplist.logs.fitting.partition import Partition
+from toplist.logs.fitting.prior import coin_prior
+from toplist.logs.models import MODELS
+from toplist.logs.models.protocol import CoinSums, empty_derivatives, workspace
+from toplist.logs.patterns import compress
 from toplist.parts.arrange import Diverse
 from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import KLUCB, BetaPosterior
@@ -112,14 +119,16 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
 }  # fmt: skip
 
 
-def toplist_helpers() -> dict[CodeType, Callable[..., Any]]:
-    """All helpers of toplist, by their code."""
+LOG_MODELS = ("dbn", "ubm", "dcm-counts", "item-ctr")  # they call all loops that models share
+
+
+def toplist_helpers(*, of_logs: bool) -> dict[CodeType, Callable[..., Any]]:
+    """The helpers of click logs, or all others of toplist, by their code."""
     for module in pkgutil.walk_packages(toplist.__path__, "toplist."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    # Those of click logs are compared in tests/logs/models, model by model.
     found = [function for function in callees if function.__module__.startswith("toplist.")]
-    return {each.__code__: each for each in found if not each.__module__.startswith("toplist.logs.")}
+    return {each.__code__: each for each in found if each.__module__.startswith("toplist.logs.") == of_logs}
 
 
 @contextmanager
@@ -161,7 +170,7 @@ def flat(value: Any) -> list[bytes]:
 
 
 def test_source_and_machine_code_of_every_helper_agree() -> None:
-    helpers = toplist_helpers()
+    helpers = toplist_helpers(of_logs=False)
     with recorded(helpers, copies=0) as by_contract:
         for name in toplist.catalogue():
             policy = make(name)
@@ -196,13 +205,40 @@ def test_source_and_machine_code_of_every_helper_agree() -> None:
         slate, page = empty_slate(3), empty_page(3)
         slate.size[0], slate.items[:2], page.weight[1] = 2, (4, 1), 0.5
         note_examined(slate, page, np.zeros(9, dtype=bool))
-    assert {function.__name__ for function in left.values()} == {function.__name__ for function in calls}
+    compare(left, calls)
+
+
+def compare(wanted: dict[CodeType, Callable[..., Any]], calls: dict[Callable[..., Any], list[Any]]) -> None:
+    """Source and machine code of all these helpers agree, on the arguments of their calls."""
+    assert sorted(map(full_name, set(wanted.values()) - set(calls))) == []
     for function, several in calls.items():
         machine_code = compiled(function)
         for arguments in several:
             here, there = copy.deepcopy(arguments), copy.deepcopy(arguments)
-            assert flat(function(*here)) == flat(machine_code(*there)), function.__name__
-            assert flat(here) == flat(there), function.__name__
+            assert flat(function(*here)) == flat(machine_code(*there)), full_name(function)
+            assert flat(here) == flat(there), full_name(function)
+
+
+def full_name(function: Callable[..., Any]) -> str:
+    """Several helpers have the same name."""
+    return f"{function.__module__}.{function.__qualname__}"
+
+
+def test_source_and_machine_code_of_every_helper_of_click_logs_agree() -> None:
+    helpers, random = toplist_helpers(of_logs=True), np.random.default_rng(3)
+    with recorded(helpers, copies=3) as calls:
+        for name in LOG_MODELS:
+            model: Any = MODELS[name]._replace(positions=4)  # type: ignore[attr-defined]  # a NamedTuple
+            coins = model.coins()
+            own, shared = random.uniform(0.1, 0.9, (1, 6, len(coins.own))), random.uniform(0.2, 0.9, len(coins.shared))
+            patterns = compress(sample_log(model, own, shared, shuffled_lists(1, 6, 4, 120, seed=1), seed=2))
+            theta, work = np.concatenate([own.ravel(), shared]), workspace(4)
+            lists = patterns.start, patterns.pair, patterns.click, patterns.weight, patterns.query
+            rows = FitRows(*lists, own.size, 0)
+            plain(expect_rows)(model, theta, rows, CoinSums(np.zeros(len(theta)), np.zeros(len(theta))), work)
+            into = Partition(patterns, model, coin_prior(coins, {}), False, shared).no_information()
+            plain(curve_rows)(model, theta, rows, into, empty_derivatives(4), work)
+    compare(helpers, calls)
 
 
 def test_numbers_wrap_around_as_machine_integers_do() -> None:

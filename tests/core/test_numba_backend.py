@@ -21,6 +21,7 @@ from toplist.core.compiling import cache_folder, compiled, direct, helper, numba
 from toplist.core.compiling.cache_folder import machine, trim
 from toplist.worlds import b_top_k
 
+ROOT = Path(__file__).parent.parent.parent
 SIMULATION = """
 import toplist
 from toplist.clicks import DCM
@@ -44,6 +45,39 @@ def expected(steps: int) -> str:
 def test_the_fallback_gives_the_same_numbers(tmp_path: Path) -> None:
     ended = run(SIMULATION.format(steps=2000), tmp_path, TOPLIST_NUMBA="public")
     assert (ended.stdout, ended.stderr) == (f"numba_public {expected(2000)}\n", "")
+
+
+# Of the loop, users that are edited, and functions that parts share. Others are about what only the private parts do:
+# to link (`test_linking`), to cache, and to refuse allocations and inlining (much of `test_compiling`).
+ALSO_WITH_THE_FALLBACK = (
+    "tests/core/test_compiling.py::test_a_class_that_was_edited_in_a_notebook_is_compiled_again[edited_users]",
+    "tests/core/test_randomness.py",
+    "tests/parts/index/test_select.py",
+    "tests/parts/index/test_sort.py",
+    "tests/parts/memory/test_symmetric.py",
+    "tests/parts/test_feedback.py",
+)
+
+
+@pytest.mark.slow
+def test_a_part_of_the_tests_passes_with_the_fallback(tmp_path: Path) -> None:
+    program = (
+        "import pytest, sys\n"
+        "from toplist.core.compiling.compile import backend\n"
+        "print(backend.__name__)\n"
+        f"sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '--rootdir', {str(ROOT)!r}, *sys.argv[1:]]))"
+    )
+    environment = os.environ | {"TOPLIST_CACHE_DIR": str(tmp_path), "TOPLIST_NUMBA": "public"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *ALSO_WITH_THE_FALLBACK],
+        env=environment, capture_output=True, text=True, check=False, cwd=ROOT,
+    )  # fmt: skip
+    assert ended.returncode == 0, ended.stdout
+    assert ended.stdout.startswith("toplist.core.compiling.numba_public\n")
+    passed = re.search(r"^(\d+) passed in", ended.stdout, re.MULTILINE)
+    assert passed is not None, ended.stdout
+    assert int(passed[1]) >= 150
+    assert list(tmp_path.iterdir()) == []  # it has no cache
 
 
 def test_the_usual_level_of_optimisation_gives_the_same_numbers(tmp_path: Path) -> None:
@@ -85,8 +119,9 @@ def test_a_numba_whose_private_parts_changed_is_used_by_its_public_ones(breakage
         "@compiled\ndef two(x):\n    return one(one(x))\n"
         "print(backend.__name__.rpartition('.')[2], two(1.0))\n"
     )
+    program += "import toplist.engine.batch_scheduler, toplist.engine.gpu.cuda_device"  # that of engine="gpu"
     ended = run(program, tmp_path)
-    assert ended.stdout == "numba_public 3.0\n", ended.stderr
+    assert (ended.returncode, ended.stdout) == (0, "numba_public 3.0\n"), ended.stderr
     assert "RuntimeWarning: toplist cannot use the private parts of numba" in ended.stderr
     assert "TOPLIST_NUMBA=public" in ended.stderr
 
@@ -101,13 +136,26 @@ def test_the_private_parts_pass_their_test_once_per_machine(tmp_path: Path) -> N
     assert run(f"{broken}\n{program}", tmp_path).stdout == "numba_public\n"
 
 
+def test_the_public_parts_alone_load_no_private_ones(tmp_path: Path) -> None:
+    everything = (
+        "import pkgutil, sys, toplist\n"
+        "from importlib import import_module\n"
+        "for module in pkgutil.walk_packages(toplist.__path__, 'toplist.'):\n"
+        "    if module.name != 'toplist.core.compiling.numba_private':\n"
+        "        import_module(module.name)\n"
+        "print('toplist.core.compiling.numba_private' in sys.modules)"
+    )
+    ended = run(everything, tmp_path, TOPLIST_NUMBA="public")
+    assert (ended.returncode, ended.stdout) == (0, "False\n"), ended.stderr
+
+
 def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:
     ended = run("import toplist.core.compiling", tmp_path, TOPLIST_NUMBA="fast")
     assert "TOPLIST_NUMBA is 'fast'; it must be 'private' or 'public', or not set." in ended.stderr
 
 
 def test_both_backends_have_the_same_functions() -> None:
-    for name in ("OPTIONS", "callee_options", "compile_whole"):
+    for name in ("OPTIONS", "callee_options", "compile_whole", "keep_on_disk"):
         assert hasattr(numba_public, name)
         assert hasattr(numba_private, name)
     assert numba_private.OPTIONS == numba_public.OPTIONS | {"_nrt": False}

@@ -60,10 +60,10 @@ def test_several_pairs_are_the_runs_of_one_column(found: Comparison) -> None:
     assert found.settings["columns"]["several"] == {"pairs": 2, "items": 5, "positions": 2}
 
 
-def test_random_lists_are_the_yardstick_under_any_label() -> None:
+def test_random_lists_are_the_baseline_under_any_label() -> None:
     chance = toplist.make("random")
     mine = toplist.compare({"by chance": chance}, {"a": COLUMNS["cascade"]}, **SIZE)
-    assert (mine.policies, mine.yardstick) == (("by chance",), "by chance")
+    assert (mine.policies, mine.baseline) == (("by chance",), "by chance")
     assert compare(["random"], {"a": COLUMNS["cascade"]}).policies == ("random",)
     with pytest.raises(toplist.InvalidInput, match="choose another label"):
         toplist.compare({"random": "best"}, {"a": COLUMNS["cascade"]}, **SIZE)
@@ -227,6 +227,16 @@ def test_json_gives_it_back(known: Comparison, tmp_path: Path) -> None:
     assert again == known
     assert again != Comparison(REGRET, "a", known.settings)
     assert json.loads(file.read_text())["rows"] == known.rows()
+    former: Any = Comparison
+    assert former(REGRET, yardstick=known.baseline, settings=known.settings) == known
+    content = json.loads(file.read_text())
+    assert known.yardstick == known.baseline == content["yardstick"] == content.pop("baseline")
+    file.write_text(json.dumps(content))  # as it was written before
+    assert Comparison.from_json(file) == known
+    del content["yardstick"]
+    file.write_text(json.dumps(content))
+    with pytest.raises(toplist.InvalidInput, match="The baseline is None, but must be one of"):
+        Comparison.from_json(file)
     (tmp_path / "b.json").write_text('{"format": "toplist.Result"}')
     with pytest.raises(toplist.InvalidInput, match=r"a file that Comparison\.to_json wrote; it begins with"):
         Comparison.from_json(tmp_path / "b.json")
@@ -267,7 +277,7 @@ def test_long_labels_are_whole_and_inside_the_picture(rows: int, columns: int) -
 
 
 @pytest.mark.parametrize(
-    ("regret", "yardstick", "message"),
+    ("regret", "baseline", "message"),
     [
         ({}, "a", "regret is {}"),
         ({"x": [1.0]}, "a", "must be a dict of columns"),
@@ -275,12 +285,12 @@ def test_long_labels_are_whole_and_inside_the_picture(rows: int, columns: int) -
         ({"x": {"a": [math.nan]}}, "a", "one finite number per run"),
         ({"x": {"a": [1.0], "b": [1.0, 2.0]}}, "a", "of as many runs for every policy"),
         ({"x": {"a": [1.0]}, "y": {"b": [1.0]}}, "a", r"regret\['y'\] is \['b'\]"),
-        ({"x": {"a": [1.0]}}, "random", "The yardstick is 'random'"),
+        ({"x": {"a": [1.0]}}, "random", "The baseline is 'random'"),
     ],
 )
-def test_inconsistent_regret_is_refused(regret: Any, yardstick: str, message: str) -> None:
+def test_inconsistent_regret_is_refused(regret: Any, baseline: str, message: str) -> None:
     with pytest.raises(toplist.InvalidInput, match=message):
-        Comparison(regret, yardstick)
+        Comparison(regret, baseline)
 
 
 def test_unknown_names_are_refused(known: Comparison) -> None:

@@ -82,6 +82,11 @@ def find_own(text: str, kind: str) -> tuple[Entry, dict[str, Any]]:
     entry.check_known(parameters)
     if missing := entry.missing(parameters):
         example = f"{entry.name}({', '.join(f'{each}=...' for each in missing)})"
+        if not isinstance(getattr(module, name), type):
+            raise InvalidInput(
+                f"{entry.name} is a function, but must be {title}; name one, as mine.py:Mine, or write {example} if it "
+                f"makes one."
+            )
         raise InvalidInput(
             f"{entry.name} needs {' and '.join(missing)}, but must be {title} or make one; write {example} if it "
             f"makes one, else name one, as mine.py:Mine."

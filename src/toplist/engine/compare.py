@@ -31,7 +31,7 @@ from toplist.support.progress import Progress
 
 __all__ = ["Comparison", "compare"]
 
-YARDSTICK = "random"
+BASELINE = "random"
 
 
 class WorldAndUsers(NamedTuple):
@@ -64,7 +64,7 @@ def compare(
 ) -> Comparison:
     """Play every policy on every kind of users and return its regret there.
 
-    Random lists are always played too, as the baseline (`yardstick`). In run r of a world and its users, all policies
+    Random lists are always played too, as the `baseline`. In run r of a world and its users, all policies
     meet the same visitors, those of `simulate` with the same seed.
 
     Parameters
@@ -116,7 +116,7 @@ def compare(
     seed, threads = checked_seed(seed), checked_threads(threads)
     check_progress(progress)
     schedule = scheduler_of(engine, None)
-    named, yardstick = _with_yardstick(policies_by_label(policies))
+    named, baseline = _with_baseline(policies_by_label(policies))
     pairs = [pair.made(start) for pair in _checked_pairs(columns)]
     checkpoints, folder = np.array([steps]), None if resume is None else _checked_folder(resume)
 
@@ -124,9 +124,9 @@ def compare(
         {label: RunSetup.of(policy, pair.world, pair.users, pair.start, steps) for label, policy in named.items()}
         for pair in pairs
     ]
-    users = [own[yardstick].users for own in setups]
+    users = [own[baseline].users for own in setups]
     if engine == "gpu":
-        users = users_of_shared_types([own[yardstick] for own in setups])
+        users = users_of_shared_types([own[baseline] for own in setups])
     schedulers = []
     for pair, own, people in zip(pairs, setups, users, strict=True):
         own_seed = seed if pair.number == 0 else int(branch(seed, pair.number)) % 2**63
@@ -144,10 +144,10 @@ def compare(
             cells[label] = np.concatenate([cells[label], ends]) if label in cells else ends
     columns_played: dict[str, dict[str, int]] = {}
     for pair, own in zip(pairs, setups, strict=True):
-        size = own[yardstick].problem
+        size = own[baseline].problem
         columns_played[pair.column] = {"pairs": pair.number + 1, "items": size.items, "positions": size.positions}
     about = {"steps": steps, "runs": runs, "seed": seed, "start": type(pairs[0].start).__name__}
-    return Comparison(regret, yardstick, about | {"columns": columns_played, "version": toplist.__version__})
+    return Comparison(regret, baseline, about | {"columns": columns_played, "version": toplist.__version__})
 
 
 def users_of_shared_types(setups: Sequence[RunSetup]) -> list[Any]:
@@ -164,18 +164,18 @@ def users_of_shared_types(setups: Sequence[RunSetup]) -> list[Any]:
     return users
 
 
-def _with_yardstick(named: dict[str, Any]) -> tuple[dict[str, Any], str]:
+def _with_baseline(named: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The policies with random lists among them, and the label of the latter."""
-    random_lists = make(YARDSTICK)
+    random_lists = make(BASELINE)
     for label, policy in named.items():
         if part_text(policy) == part_text(random_lists):
             return named, label
-    if YARDSTICK in named:
+    if BASELINE in named:
         raise InvalidInput(
-            f"A policy is labelled {YARDSTICK!r}, but that is the label of random lists, the baseline; "
+            f"A policy is labelled {BASELINE!r}, but that is the label of random lists, the baseline; "
             f"choose another label."
         )
-    return named | {YARDSTICK: random_lists}, YARDSTICK
+    return named | {BASELINE: random_lists}, BASELINE
 
 
 def _checked_pairs(columns: Any) -> list[WorldAndUsers]:

@@ -18,6 +18,7 @@ from toplist.engine.heatmap import heatmap
 from toplist.engine.result_fields import checked_runs, checked_settings
 from toplist.engine.statistics import Difference, Ratio, paired_difference, paired_ratio
 from toplist.support.files import AnyPath, read_json, write_text
+from toplist.support.former_names import accepts_former
 from toplist.support.plots import draw_and_save
 from toplist.support.tables import as_csv, count_text
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMAT = {"format": "toplist.Comparison", "format_version": 1}
-FIELDS = ("regret", "yardstick", "settings")
+FIELDS = ("regret", "settings")
+FORMER = "yardstick"  # the former name of `baseline`
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -33,21 +35,21 @@ class Comparison:
     """Final regret of every policy on every kind of users.
 
     A column is a kind of users, or a world with its users. In run r of a column, all policies met the same visitors.
-    Regret is shown as a share of the baseline's (`yardstick`, random lists) and as a multiple of the column's least.
+    Regret is shown as a share of the `baseline`'s, random lists, and as a multiple of the column's least.
 
     Parameters
     ----------
     regret : mapping of str to mapping of str to array_like of float
         Final regret of each run, by column and policy.
-    yardstick : str
-        Label of the baseline: the policy that shows random lists.
+    baseline : str
+        Label of the policy that shows random lists. Its former name, `yardstick`, is still accepted and can be read.
     settings : mapping, default {}
         Arguments of the comparison, as JSON can hold them.
 
     Raises
     ------
     InvalidInput
-        If the columns have different policies, the policies of a column different numbers of runs, or the yardstick
+        If the columns have different policies, the policies of a column different numbers of runs, or the baseline
         is not among them.
 
     Examples
@@ -72,7 +74,7 @@ class Comparison:
     """
 
     regret: dict[str, dict[str, Floats]]
-    yardstick: str
+    baseline: str
     settings: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -94,7 +96,12 @@ class Comparison:
             if len({len(runs) for runs in cells.values()}) != 1:
                 accepted = "of as many runs for every policy, since they are compared run by run"
                 raise refuse(f"regret[{column!r}]", [len(runs) for runs in cells.values()], accepted, "give all runs")
-        self._check("The yardstick", self.yardstick, self.policies)
+        self._check("The baseline", self.baseline, self.policies)
+
+    @property
+    def yardstick(self) -> str:
+        """The former name of `baseline`."""
+        return self.baseline
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -108,7 +115,7 @@ class Comparison:
 
     @property
     def order(self) -> list[str]:
-        """Labels of the policies by mean rank over the columns, the best first and the yardstick last.
+        """Labels of the policies by mean rank over the columns, the best first and the baseline last.
 
         Equals share a rank, so policies that are equal in all columns stand together.
         """
@@ -118,7 +125,7 @@ class Comparison:
             ascending = sorted(means.values())
             for name, mean in means.items():
                 ranks[name] += bisect_left(ascending, mean)
-        return sorted(self.policies, key=lambda name: (name == self.yardstick, ranks[name]))
+        return sorted(self.policies, key=lambda name: (name == self.baseline, ranks[name]))
 
     def runs(self, column: str) -> int:
         """Number of runs of every policy in a column.
@@ -128,7 +135,7 @@ class Comparison:
         column : str
             Label of a column.
         """
-        return len(self.of(self.yardstick, column))
+        return len(self.of(self.baseline, column))
 
     def of(self, policy: str, column: str) -> Floats:
         """Regret of a policy in each run of a column.
@@ -196,7 +203,7 @@ class Comparison:
         Ratio
             The ratio, with a paired interval by the delta method.
         """
-        return paired_ratio(self.of(policy, column), self.of(self.yardstick, column), confidence)
+        return paired_ratio(self.of(policy, column), self.of(self.baseline, column), confidence)
 
     def over_best(self, policy: str, column: str, confidence: float = 0.95) -> Ratio:
         """Mean regret over the least of the column.
@@ -255,7 +262,7 @@ class Comparison:
         Difference
             The difference, with Student's interval, paired by run.
         """
-        return paired_difference(self.of(policy, column), self.of(self.yardstick, column), confidence)
+        return paired_difference(self.of(policy, column), self.of(self.baseline, column), confidence)
 
     def mark(self, policy: str, column: str) -> str:
         """Mark of a cell of the table.
@@ -283,7 +290,7 @@ class Comparison:
         return (
             self.columns == other.columns
             and self.policies == other.policies
-            and self.yardstick == other.yardstick
+            and self.baseline == other.baseline
             and self.settings == other.settings
             and all(np.array_equal(self.of(*cell), other.of(*cell)) for cell in self._cells())
         )
@@ -326,7 +333,12 @@ class Comparison:
     def json_text(self) -> str:
         """The whole comparison as JSON, as read by `from_json`, with `rows` for other programs."""
         runs = {column: {name: cell.tolist() for name, cell in cells.items()} for column, cells in self.regret.items()}
-        everything = FORMAT | {"settings": self.settings, "yardstick": self.yardstick, "regret": runs}
+        everything = FORMAT | {
+            "settings": self.settings,
+            "baseline": self.baseline,
+            FORMER: self.baseline,
+            "regret": runs,
+        }
         return json.dumps(everything | {"rows": self.rows()}, allow_nan=False) + "\n"
 
     def to_csv(self, path: AnyPath) -> None:
@@ -368,7 +380,9 @@ class Comparison:
         InvalidInput
             If the file cannot be read or holds something else.
         """
-        return cls(**read_json(path, FORMAT, FIELDS))
+        found = read_json(path, FORMAT, FIELDS, ("baseline", FORMER))
+        former = found.pop(FORMER, None)
+        return cls(**{"baseline": former} | found)
 
     def plot(self, path: AnyPath | None = None) -> Figure:
         """Draw a heat map (needs the extra `plots`).
@@ -396,3 +410,6 @@ class Comparison:
         if not isinstance(given, str) or given not in known:
             advice = nearest(given, known, "choose one of them")
             raise refuse(what, given, f"one of {', '.join(map(repr, known))}", advice)
+
+
+Comparison.__init__ = accepts_former(FORMER, "baseline")(Comparison.__init__)  # type: ignore[method-assign]

@@ -34,7 +34,7 @@ def table_text(found: Comparison) -> str:
     second = _table_lines(
         found, lambda column: number_texts([found.over_best(name, column).value for name in found.order], 2)
     )
-    title = f"Regret in % of that of {found.yardstick}: {found.size()}"
+    title = f"Regret in % of that of {found.baseline}: {found.size()}"
     return "\n".join([title, *first, LEGEND, "", "Regret over the least of the column", *second])
 
 

@@ -46,7 +46,7 @@ def heatmap(found: Comparison) -> Figure:
     image = axes.imshow(ratios, cmap=colours, norm=colors.LogNorm(1.0, top), aspect="auto")
     _annotate(axes, image, found, ratios)
     _frame(axes, found)
-    title = wrap_title(f"Regret in % of that of {found.yardstick}: {found.size()}", size[0])
+    title = wrap_title(f"Regret in % of that of {found.baseline}: {found.size()}", size[0])
     figure.suptitle(title, fontsize="medium", x=0.01, ha="left", parse_math=False)
     figure.supxlabel(wrap_title(LEGEND, 1.15 * size[0]), fontsize=8.5, x=0.01, ha="left", parse_math=False)
     bar = figure.colorbar(image, ax=axes, shrink=min(1.0, 4.0 / size[1]), pad=0.02)

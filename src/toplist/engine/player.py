@@ -224,8 +224,8 @@ class Player:
         """Continue until `until` steps are played in all."""
         try:
             if self.step == 0 and until > 0 and self._sampled_positions > 0:  # else it would be compiled for nothing
-                self._sample(*self._sample_arguments())
-            self._play(*self._play_arguments(), self.step, until)
+                self._call(self._sample, *self._sample_arguments())
+            self._call(self._play, *self._play_arguments(), self.step, until)
         except COMPILE_ERRORS as error:
             raise self.does_not_compile(error) from None
         self.step = until
@@ -234,6 +234,13 @@ class Player:
         """A compile error of numba, explained in one sentence."""
         parts = self.policy, self.belief, self.cache, *self.setup[1:4]
         return DoesNotCompile(explain_compile_error(error, *parts))
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        """Call the code for arguments of these types; numba itself takes classes of one name and equal fields for one.
+
+        So it would play a policy that was edited in a notebook as it was before.
+        """
+        (function if self._is_direct else direct(function, *arguments))(*arguments)
 
     def detections(self) -> list[int]:
         """Steps at which the policy has detected a change, ascending."""

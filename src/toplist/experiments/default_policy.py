@@ -17,7 +17,7 @@ import toplist
 from toplist.core.problem import checked_seed, whole
 from toplist.core.randomness import uniform
 from toplist.core.slate import Floats
-from toplist.engine.compare import YARDSTICK, curves_in_turn
+from toplist.engine.compare import BASELINE, curves_in_turn
 from toplist.engine.comparison import Comparison
 from toplist.engine.player import RunSetup
 from toplist.engine.resume_file import ResumeFile, describe
@@ -114,7 +114,7 @@ def policies_of(cell: StudyPage) -> dict[str, LivePolicy]:
     """The candidates on a page, the one with a prior, and random lists."""
     found = {name: LivePolicy(make(name), cell.delay) for name in CANDIDATES}
     found[WITH_PRIOR] = LivePolicy(make("dcm-ts"), cell.delay, cell.rate, PRIOR_STRENGTH)
-    return found | {YARDSTICK: LivePolicy(make(YARDSTICK), cell.delay)}
+    return found | {BASELINE: LivePolicy(make(BASELINE), cell.delay)}
 
 
 def play(
@@ -141,7 +141,7 @@ def play(
     for cell, curves in zip(cells, curves_in_turn(schedulers, threads, progress), strict=True):
         for number, horizon in enumerate(cell.horizons()):
             regret[column(cell, horizon)] = {label: runs[:, number, 0] for label, runs in curves.items()}
-    return Comparison(regret, YARDSTICK, {"runs": runs, "seed": seed, "version": toplist.__version__})
+    return Comparison(regret, BASELINE, {"runs": runs, "seed": seed, "version": toplist.__version__})
 
 
 def column(cell: StudyPage, horizon: int) -> str:
@@ -172,7 +172,7 @@ def share(found: Comparison, policy: str, chosen: Sequence[tuple[StudyPage, int]
     by_cell: dict[StudyPage, list[Floats]] = {}
     for cell, horizon in chosen:
         label = column(cell, horizon)
-        by_cell.setdefault(cell, []).append(found.of(policy, label) / found.mean(YARDSTICK, label))
+        by_cell.setdefault(cell, []).append(found.of(policy, label) / found.mean(BASELINE, label))
     sums = [np.sum(shares, axis=0) for shares in by_cell.values()]
     mean = sum(float(each.mean()) for each in sums) / len(chosen)
     error = math.sqrt(sum(float(standard_error(each)) ** 2 for each in sums)) / len(chosen)
@@ -196,7 +196,7 @@ def verdict(found: Comparison, cells: Sequence[StudyPage]) -> str:
 def tables(found: Comparison, cells: Sequence[StudyPage]) -> str:
     """Markdown tables: by horizon, by setting, and the winner by click rate and horizon."""
     everything = [(cell, horizon) for cell in cells for horizon in cell.horizons()]
-    names = [name for name in found.policies if name != YARDSTICK]
+    names = [name for name in found.policies if name != BASELINE]
     names.sort(key=lambda name: share(found, name, everything).mean)
     winner = verdict(found, cells)
 

@@ -112,10 +112,10 @@ def play_run(study: SegmentStudy, pool: str, seed: int, compiled: bool = True) -
         clicked = 0
         for number in range(study.before + study.after):
             later = number >= study.before
-            key = int(visitors.segment[number]) if divided and later else None
-            shown = rankers.rank(key)
+            segment = int(visitors.segment[number]) if divided and later else None
+            shown = rankers.rank(segment)
             clicks = visitors.clicks(number, list(shown))
-            rankers.learn(key, shown, [{"position": place} for place in clicks])
+            rankers.learn(segment, shown, [{"position": place} for place in clicks])
             clicked += later and bool(clicks)
         found["divided" if divided else "undivided"] = clicked / study.after
     return found

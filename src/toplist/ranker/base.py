@@ -83,13 +83,13 @@ class RankerBase:
         by_features = self._capabilities.needs_features
         self._own = OwnSums(self._features.total) if by_features else OwnCounts(self._items.capacity)
 
-    def _add_to_pool(self, pool: AnyPool, is_key: bool) -> None:
-        """Add what was learned since `_keep_own_counts` to a pool; without a key, it tells of everybody."""
+    def _add_to_pool(self, pool: AnyPool, is_segment: bool) -> None:
+        """Add what was learned since `_keep_own_counts` to a pool; without a segment, it tells of everybody."""
         with self._lock.reading:
             if isinstance(self._own, OwnCounts) and isinstance(pool, Pool):
-                pool.add(self._items.names, self._own, is_key)
+                pool.add(self._items.names, self._own, is_segment)
             elif isinstance(self._own, OwnSums) and isinstance(pool, WeightsPool):
-                pool.add(self._own, self._features.divisors(), is_key)
+                pool.add(self._own, self._features.divisors(), is_segment)
 
     def _check_own(self, shown: Any) -> None:
         """Refuse anything but a list of this ranker."""

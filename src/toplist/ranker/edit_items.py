@@ -103,7 +103,7 @@ class EditableRanker(RankerBase):
         if isinstance(pool, Pool):
             self._begin_with_priors(known, pool.priors(strength, known))
         else:
-            self._learner.add_sums(*pool.sums_for_new_key(strength, self._features.divisors()))
+            self._learner.add_sums(*pool.sums_for_new_segment(strength, self._features.divisors()))
 
     def _begin_with_priors(self, known: Mapping[ItemId, Prior], pooled: Mapping[ItemId, Prior]) -> None:
         """Begin anew, with the priors of a pool in place of those known apart from it."""

@@ -1,4 +1,4 @@
-"""The keys of a family of rankers, what they share, and what a new key begins with."""
+"""The segments of a family of rankers, what they share, and what a new segment begins with."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from toplist.ranker.weights_pool import AnyPool, empty_pool
 from toplist.support.catalogue import part_text
 
 POOLS = ("none", "prior")
-Key = ItemId | None
+SegmentId = ItemId | None
 
 
 class RankerFamily:
-    """Rankers by key, made when they are first used, and the items that they share; `Rankers` describes it."""
+    """Rankers by segment, made when they are first used, and the items that they share; `Rankers` describes it."""
 
     def __init__(
         self,
@@ -44,18 +44,18 @@ class RankerFamily:
         names = several("items", items, "names")
         made = make(policy)
         if pool not in POOLS:
-            raise refuse("pool", pool, " or ".join(map(repr, POOLS)), "say what a new key begins with")
+            raise refuse("pool", pool, " or ".join(map(repr, POOLS)), "say what a new segment begins with")
         if pool == "prior" and (reason := pool_refusal(made)) is not None:
             title = policy if isinstance(policy, str) else part_text(made)
-            raise InvalidInput(f"The policy {title} cannot pool keys, since it {reason}; give pool='none'.")
+            raise InvalidInput(f"The policy {title} cannot pool segments, since it {reason}; give pool='none'.")
         if pool_strength is not None:
             pool_strength = number("pool_strength", pool_strength, 0.0, 1e9, "or leave it out to learn it")
         self.pool, self.pool_strength = pool, pool_strength
         self._policy, self._options = policy, options
         self._seed = checked_seed(seed)
         self._lock = threading.RLock()
-        self._rankers: dict[Key, Ranker] = {}
-        # It ranks nothing: it checks what all keys share, and every change of the items before the keys have it.
+        self._rankers: dict[SegmentId, Ranker] = {}
+        # It ranks nothing: it checks what all segments share, and every change of the items before they have it.
         self._template = Ranker(
             names, positions, policy, seed, features=features, priors=priors, name=name or secrets.token_hex(4),
             **options,
@@ -67,26 +67,26 @@ class RankerFamily:
 
     # Keys -------------------------------------------------------------------------------------------------------------
 
-    def __getitem__(self, key: Key) -> Ranker:
-        """The ranker of a key, made if it is new."""
-        known = key if key is None else checked_id("The key", key)
+    def __getitem__(self, segment: SegmentId) -> Ranker:
+        """The ranker of a segment, made if it is new."""
+        known = segment if segment is None else checked_id("The segment", segment)
         with self._lock:
             ranker = self._rankers.get(known)
             if ranker is None:
                 ranker = self._rankers[known] = self._new_ranker(known)
             return ranker
 
-    def __contains__(self, key: object) -> bool:
-        return (key is None or plain_id(key) is not None) and key in self._rankers
+    def __contains__(self, segment: object) -> bool:
+        return (segment is None or plain_id(segment) is not None) and segment in self._rankers
 
     def __len__(self) -> int:
         return len(self._rankers)
 
-    def __iter__(self) -> Iterator[Key]:
-        return iter(self.keys())
+    def __iter__(self) -> Iterator[SegmentId]:
+        return iter(self.segments())
 
     def __repr__(self) -> str:
-        return f"<Rankers {self.name}: {len(self)} keys, {len(self._template)} items>"
+        return f"<Rankers {self.name}: {len(self)} segments, {len(self._template)} items>"
 
     @property
     def name(self) -> str:
@@ -98,8 +98,8 @@ class RankerFamily:
         """All items, including hidden ones."""
         return self._template.items
 
-    def keys(self) -> list[Key]:
-        """The keys that have a ranker.
+    def segments(self) -> list[SegmentId]:
+        """The segments that have a ranker.
 
         Returns
         -------
@@ -109,13 +109,23 @@ class RankerFamily:
         with self._lock:
             return list(self._rankers)
 
+    def keys(self) -> list[SegmentId]:
+        """The former name of `segments`.
+
+        Returns
+        -------
+        list of str, int or None
+            The same.
+        """
+        return self.segments()
+
     def strength(self) -> float:
-        """How many looks the mean over all keys would be worth in a new key now.
+        """How many looks the mean over all segments would be worth in a new segment now.
 
         Returns
         -------
         float
-            The stated strength, or the learned one: the less keys differ, the larger.
+            The stated strength, or the learned one: the less segments differ, the larger.
         """
         with self._lock:
             return self._strength(self._pool())
@@ -124,18 +134,18 @@ class RankerFamily:
         return pool.strength() if self.pool_strength is None else self.pool_strength
 
     def _pool(self) -> AnyPool:
-        """What all keys have learned."""
+        """What all segments have learned."""
         pool = empty_pool(self._template.capabilities.needs_features)
-        for key, ranker in self._rankers.items():
-            ranker._add_to_pool(pool, is_key=key is not None)
+        for segment, ranker in self._rankers.items():
+            ranker._add_to_pool(pool, is_segment=segment is not None)
         return pool
 
-    def _new_ranker(self, key: Key) -> Ranker:
+    def _new_ranker(self, segment: SegmentId) -> Ranker:
         template = self._template
         features = self._rows if template.capabilities.needs_features else None
         ranker = Ranker(
-            list(self._rows), template.positions, self._policy, key_seed(self._seed, key), features=features,
-            priors=self._priors, name=self.name if key is None else f"{self.name}/{key}", **self._options,
+            list(self._rows), template.positions, self._policy, segment_seed(self._seed, segment), features=features,
+            priors=self._priors, name=self.name if segment is None else f"{self.name}/{segment}", **self._options,
         )  # fmt: skip
         if hidden := template.hidden:
             ranker.hide(hidden)
@@ -149,7 +159,7 @@ class RankerFamily:
     # Items ------------------------------------------------------------------------------------------------------------
 
     def add(self, items: ItemId | Iterable[ItemId], features: Any = None, priors: Priors | None = None) -> None:
-        """Add one or several items for all keys, as `Ranker.add` does.
+        """Add one or several items for all segments, as `Ranker.add` does.
 
         Parameters
         ----------
@@ -173,7 +183,7 @@ class RankerFamily:
             self._priors |= checked_priors(priors or {}, names)
 
     def remove(self, items: ItemId | Iterable[ItemId]) -> None:
-        """Remove one or several items for all keys and for good, as `Ranker.remove` does.
+        """Remove one or several items for all segments and for good, as `Ranker.remove` does.
 
         Parameters
         ----------
@@ -189,7 +199,7 @@ class RankerFamily:
                 self._priors.pop(name, None)
 
     def hide(self, items: ItemId | Iterable[ItemId]) -> None:
-        """Hide one or several items from the lists of all keys, as `Ranker.hide` does.
+        """Hide one or several items from the lists of all segments, as `Ranker.hide` does.
 
         Parameters
         ----------
@@ -215,7 +225,7 @@ class RankerFamily:
                 ranker.unhide(names)
 
     def change(self, item: ItemId, features: Any) -> None:
-        """Replace the features of an item for all keys, as `Ranker.change` does.
+        """Replace the features of an item for all segments, as `Ranker.change` does.
 
         Parameters
         ----------
@@ -230,7 +240,7 @@ class RankerFamily:
             self._rows[item] = features
 
     def _all(self) -> list[Ranker]:
-        """The template, which refuses what cannot be done before any key has it; and the rankers of all keys."""
+        """The template, which refuses a change before any segment has made it; and the rankers of all segments."""
         return [self._template, *self._rankers.values()]
 
 
@@ -244,9 +254,9 @@ def pool_refusal(policy: Any) -> str | None:
     return "takes no priors of items" if can.samples == "nothing" else None
 
 
-def key_seed(seed: int, key: Key) -> int:
-    """The seed of a key's ranker; without a key, that of the family."""
-    if key is None:
+def segment_seed(seed: int, segment: SegmentId) -> int:
+    """The seed of a segment's ranker; without a segment, that of the family."""
+    if segment is None:
         return seed
-    text = f"{seed}/{key}" if isinstance(key, str) else f"{seed}/\t{key}"
+    text = f"{seed}/{segment}" if isinstance(segment, str) else f"{seed}/\t{segment}"
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little") >> 1

@@ -96,17 +96,17 @@ class LoggedRanker(LoggedListRanker):
         """Count from now on what is learned itself, without priors; it is a part of the state."""
         self._keep_own_counts()
 
-    def add_to_pool(self, pool: AnyPool, is_key: bool) -> None:
+    def add_to_pool(self, pool: AnyPool, is_segment: bool) -> None:
         """Add what was learned since `keep_own_counts` to a pool.
 
         Parameters
         ----------
         pool : Pool or WeightsPool
             Sums over rankers.
-        is_key : bool
-            Whether the ranker is that of one key; else it tells of everybody.
+        is_segment : bool
+            Whether the ranker is that of one segment; else it tells of everybody.
         """
-        self._add_to_pool(pool, is_key)
+        self._add_to_pool(pool, is_segment)
 
     def estimate_rows(self, person: Any = None) -> EstimateRows:
         """Estimates as `estimates` gives them, of which a part can be read from the middle."""

@@ -1,7 +1,8 @@
-"""What is known of items from all keys together, as priors for a new key: empirical Bayes over the existing keys.
+"""What is known of items from all segments together, as priors for a new segment: empirical Bayes over segments.
 
-Per item, the attraction in a key is a draw from a beta distribution around the item's mean over all keys. How much keys
-differ is one number for all items, the strength of that distribution, and is found by the method of moments.
+Per item, the attraction in a segment is a draw from a beta distribution around the item's mean over all segments. How
+much segments differ is one number for all items, the strength of that distribution, and is found by the method of
+moments.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ from toplist.core.slate import Floats
 from toplist.ranker.own_counts import OwnCounts
 from toplist.ranker.priors import MOST_STRENGTH
 
-# Columns of the sums: looks n and clicks s of everybody without a key; and over keys the sums of n, s, s^2, s n, n^2
-# and n^3.
+# Columns of the sums: looks n and clicks s of everybody without a segment; and over segments the sums of n, s, s^2,
+# s n, n^2 and n^3.
 COLUMNS = 8
 EVERYBODY_LOOKS, EVERYBODY_CLICKS, LOOKS, CLICKS, CLICKS_2, CLICKS_LOOKS, LOOKS_2, LOOKS_3 = range(COLUMNS)
 LARGEST_STRENGTH, SMALLEST_STRENGTH = 10_000.0, 1.0
-# Until the keys say otherwise, they are taken as alike: else a division into equal ones would cost clicks. Where they
-# differ, they are still better off than undivided.
+# Until the segments say otherwise, they are taken as alike: else a division into equal ones would cost clicks. Where
+# they differ, they are still better off than undivided.
 USUAL_STRENGTH = LARGEST_STRENGTH
-USUAL_WEIGHT = 10_000.0  # of the usual strength, in squared looks of a key at an item
-POOLED_ODDS = 10_000.0  # that a pool may set against an item being as good as the K-th best in a new key
+USUAL_WEIGHT = 10_000.0  # of the usual strength, in squared looks of a segment at an item
+POOLED_ODDS = 10_000.0  # that a pool may set against an item being as good as the K-th best in a new segment
 
 
 class Pool:
-    """Sums of looks and clicks over keys, per item, and the priors that follow from them.
+    """Sums of looks and clicks over segments, per item, and the priors that follow from them.
 
     Parameters
     ----------
@@ -59,8 +60,8 @@ class Pool:
         """Number of looks at all items."""
         return float(self.sums[:, EVERYBODY_LOOKS].sum() + self.sums[:, LOOKS].sum())
 
-    def add(self, names: Sequence[ItemId | None], counts: OwnCounts, is_key: bool = True) -> None:
-        """Add what one key has counted, or what was counted without a key.
+    def add(self, names: Sequence[ItemId | None], counts: OwnCounts, is_segment: bool = True) -> None:
+        """Add what one segment has counted, or what was counted without a segment.
 
         Parameters
         ----------
@@ -68,15 +69,15 @@ class Pool:
             The item in each slot.
         counts : OwnCounts
             Looks and clicks per slot.
-        is_key : bool, default True
-            Whether they are of one key; else they tell of everybody.
+        is_segment : bool, default True
+            Whether they are of one segment; else they tell of everybody.
         """
         slots = np.flatnonzero(counts.looks)
         items = [names[slot] for slot in slots.tolist()]
         slots = slots[[item is not None for item in items]]
         rows = np.array([self._row_of(item) for item in items if item is not None], dtype=np.int64)
         n, s = counts.looks[slots], counts.clicks[slots]
-        if is_key:
+        if is_segment:
             self._sums[rows, LOOKS:] += np.stack([n, s, s * s, s * n, n * n, n**3], axis=1)
         else:
             self._sums[rows, :LOOKS] += np.stack([n, s], axis=1)
@@ -88,19 +89,19 @@ class Pool:
         return row
 
     def strength(self) -> float:
-        """How alike keys are: the strength of the prior of a key, learned from the keys so far.
+        """How alike segments are: the strength of the prior of a segment, learned from the segments so far.
 
         Returns
         -------
         float
-            Looks that the common mean of an item is worth in a new key, between 1 and 10,000; the latter before there
-            are keys to compare.
+            Looks that the common mean of an item is worth in a new segment, between 1 and 10,000; the latter before
+            there are segments to compare.
 
         Notes
         -----
-        Let n looks at an item in a key have s clicks, N the sum of n over keys, m the mean of the item over keys, and
-        v = m (1 - m). With the correlation rho = 1 / (1 + strength) of two looks in a key, the expectation of
-        (s - n m)^2, summed over keys, is v (A + rho B), where A sums a n and B sums a n (n - 1) with
+        Let n looks at an item in a segment have s clicks, N the sum of n over segments, m the mean of the item over
+        segments, and v = m (1 - m). With the correlation rho = 1 / (1 + strength) of two looks in a segment, the
+        expectation of (s - n m)^2, summed over segments, is v (A + rho B), where A sums a n and B sums a n (n - 1) with
         a = 1 - 2 n / N + (sum of n^2) / N^2, which allows for the estimate of m. Summed over items, that is solved for
         rho; a weight of 10,000 squared looks holds it to the usual 1 / 10,001.
         """
@@ -121,20 +122,20 @@ class Pool:
         return 1.0 / min(max(rho, 1.0 / (1.0 + LARGEST_STRENGTH)), 1.0 / (1.0 + SMALLEST_STRENGTH)) - 1.0
 
     def priors(self, strength: float, known: Mapping[ItemId, Prior]) -> dict[ItemId, Prior]:
-        """The priors of a new key.
+        """The priors of a new segment.
 
         Parameters
         ----------
         strength : float
-            How alike keys are, stated or learned.
+            How alike segments are, stated or learned.
         known : mapping of str or int to Prior
-            The priors that some items have apart from the keys.
+            The priors that some items have apart from the segments.
 
         Returns
         -------
         dict
             A prior for every item that was examined. Its strength is below `strength` where an item was seldom
-            examined: the mean over keys is then uncertain, too.
+            examined: the mean over segments is then uncertain, too.
         """
         rho = 1.0 / (1.0 + strength)
         sums = self.sums

@@ -1,4 +1,4 @@
-"""A family of rankers, one per key, in which a new key begins with what all the others have learned."""
+"""A family of rankers, one per segment, in which a new segment begins with what all the others have learned."""
 
 from __future__ import annotations
 
@@ -11,23 +11,25 @@ import numpy as np
 from toplist.core.item_id import ItemId
 from toplist.core.prior import Prior
 from toplist.ranker import saved_file
-from toplist.ranker.family import Key, RankerFamily
+from toplist.ranker.family import RankerFamily, SegmentId
 from toplist.ranker.ranker import Ranker
 from toplist.ranker.saved_family import SavedFamily, pack_family, read_family, unpack_family, write_family
 from toplist.ranker.shown import Shown
 from toplist.support.files import AnyPath
+from toplist.support.former_names import accepts_former
 from toplist.support.tables import Table
 
 
 class Rankers(RankerFamily):
-    """Rankers of the same items, one per key: a query, a kind of visitors, a page. Each is made when it is first used.
+    """Rankers of the same items, one per segment (a query, a kind of visitors, a page), made when first used.
 
-    A new key does not start cold: with `pool="prior"`, its ranker begins with a prior for each item, the item's mean
-    over all keys, or for the weights of features. How strong the prior is follows from how much keys differ (empirical
-    Bayes), or is stated. Lists under the key None are of everybody: they tell about the mean, not about differences.
+    A new segment does not start cold: with `pool="prior"`, its ranker begins with a prior for each item, the item's
+    mean over all segments, or for the weights of features. How strong the prior is follows from how much segments
+    differ (empirical Bayes), or is stated. Lists under the segment None are of everybody: they tell about the mean, not
+    about differences.
 
-    Methods with a key are those of its `Ranker`; changes of the items are made for all keys. Any number of threads may
-    use a family.
+    Methods with a segment are those of its `Ranker`; changes of the items are made for all segments. Any number of
+    threads may use a family. They also accept a segment as `key=`, its former name.
 
     Parameters
     ----------
@@ -38,19 +40,19 @@ class Rankers(RankerFamily):
     policy : str or Policy, default "dcm-ts"
         Name in the catalogue, or a policy made of parts.
     seed : int, default 0
-        Seed of all random choices; every key has its own, derived from it.
+        Seed of all random choices; every segment has its own, derived from it.
     pool : {"prior", "none"}, default "prior"
-        Whether a new key begins with what the others have learned, or from nothing.
+        Whether a new segment begins with what the others have learned, or from nothing.
     pool_strength : float, optional
-        Number of looks at an item that the mean over all keys is worth in a new key; learned by default.
+        Number of looks at an item that the mean over all segments is worth in a new segment; learned by default.
     features : mapping or array_like, optional
         A row of numbers per item, as in `Ranker`.
     priors : mapping of str or int to Prior or (float, float), optional
         Priors of single items, as in `Ranker`.
     name : str, optional
-        Name of the family, which its lists carry before the key; random by default.
+        Name of the family, which its lists carry before the segment; random by default.
     **options
-        Further parameters of `Ranker`, the same for all keys.
+        Further parameters of `Ranker`, the same for all segments.
 
     Raises
     ------
@@ -69,19 +71,20 @@ class Rankers(RankerFamily):
     ...     rankers.learn("monday", rankers.adopt("monday", ["milk"]), clicks=["milk"])
     >>> rankers.estimates("tuesday")["milk"]["mean"]
     1.0
-    >>> rankers.keys()
+    >>> rankers.segments()
     ['monday', 'tuesday']
     """
 
     # Lists ------------------------------------------------------------------------------------------------------------
 
-    def rank(self, key: Key, *given: Any, **more: Any) -> Shown:
-        """Make a list for a key, as `Ranker.rank` does.
+    @accepts_former("key", "segment")
+    def rank(self, segment: SegmentId, *given: Any, **more: Any) -> Shown:
+        """Make a list for a segment, as `Ranker.rank` does.
 
         Parameters
         ----------
-        key : str, int or None
-            The key; None for a list of everybody.
+        segment : str, int or None
+            The segment; None for a list of everybody.
         *given, **more
             As in `Ranker.rank`.
 
@@ -90,15 +93,16 @@ class Rankers(RankerFamily):
         Shown
             The items, best first; pass it to `learn` once its clicks are known.
         """
-        return self[key].rank(*given, **more)
+        return self[segment].rank(*given, **more)
 
-    def adopt(self, key: Key, items: Sequence[ItemId], *given: Any, **more: Any) -> Shown:
-        """Take a list that the ranker of a key did not make, as `Ranker.adopt` does.
+    @accepts_former("key", "segment")
+    def adopt(self, segment: SegmentId, items: Sequence[ItemId], *given: Any, **more: Any) -> Shown:
+        """Take a list that the ranker of a segment did not make, as `Ranker.adopt` does.
 
         Parameters
         ----------
-        key : str, int or None
-            The key.
+        segment : str, int or None
+            The segment.
         items : sequence of str or int
             The items shown, from the top.
         *given, **more
@@ -109,15 +113,16 @@ class Rankers(RankerFamily):
         Shown
             The list, to pass to `learn`.
         """
-        return self[key].adopt(items, *given, **more)
+        return self[segment].adopt(items, *given, **more)
 
-    def shown(self, key: Key, kept: Mapping[str, Any]) -> Shown:
-        """Turn the dict of a list of a key back into the list, as `Ranker.shown` does.
+    @accepts_former("key", "segment")
+    def shown(self, segment: SegmentId, kept: Mapping[str, Any]) -> Shown:
+        """Turn the dict of a list of a segment back into the list, as `Ranker.shown` does.
 
         Parameters
         ----------
-        key : str, int or None
-            The key.
+        segment : str, int or None
+            The segment.
         kept : dict
             The result of `Shown.as_dict`, unchanged.
 
@@ -126,29 +131,31 @@ class Rankers(RankerFamily):
         Shown
             The list, to pass to `learn`.
         """
-        return self[key].shown(kept)
+        return self[segment].shown(kept)
 
-    def learn(self, key: Key, shown: Shown, clicks: Any, left: Any = None, seen: Any = None) -> None:
-        """Learn from the clicks on a list of a key, as `Ranker.learn` does.
+    @accepts_former("key", "segment")
+    def learn(self, segment: SegmentId, shown: Shown, clicks: Any, left: Any = None, seen: Any = None) -> None:
+        """Learn from the clicks on a list of a segment, as `Ranker.learn` does.
 
         Parameters
         ----------
-        key : str, int or None
-            The key for which the list was made.
+        segment : str, int or None
+            The segment for which the list was made.
         shown : Shown
             A list of `rank`, `adopt` or `shown`.
         clicks, left, seen
             As in `Ranker.learn`.
         """
-        self[key].learn(shown, clicks, left, seen)
+        self[segment].learn(shown, clicks, left, seen)
 
-    def estimates(self, key: Key, person: Any = None) -> Table:
-        """Estimate every item for a key, as `Ranker.estimates` does.
+    @accepts_former("key", "segment")
+    def estimates(self, segment: SegmentId, person: Any = None) -> Table:
+        """Estimate every item for a segment, as `Ranker.estimates` does.
 
         Parameters
         ----------
-        key : str, int or None
-            The key.
+        segment : str, int or None
+            The segment.
         person : array_like of float, optional
             Features of the visitor.
 
@@ -157,15 +164,16 @@ class Rankers(RankerFamily):
         Table
             One row per item.
         """
-        return self[key].estimates(person)
+        return self[segment].estimates(person)
 
-    def explain(self, key: Key, shown: Shown) -> Table:
-        """Explain why each item of a list of a key stands at its position, as `Ranker.explain` does.
+    @accepts_former("key", "segment")
+    def explain(self, segment: SegmentId, shown: Shown) -> Table:
+        """Explain why each item of a list of a segment stands at its position, as `Ranker.explain` does.
 
         Parameters
         ----------
-        key : str, int or None
-            The key.
+        segment : str, int or None
+            The segment.
         shown : Shown
             The list.
 
@@ -174,12 +182,12 @@ class Rankers(RankerFamily):
         Table
             One row per position.
         """
-        return self[key].explain(shown)
+        return self[segment].explain(shown)
 
     # Files ------------------------------------------------------------------------------------------------------------
 
     def save(self, path: AnyPath) -> None:
-        """Save the rankers of all keys to one file, atomically, as `Ranker.save` does.
+        """Save the rankers of all segments to one file, atomically, as `Ranker.save` does.
 
         Parameters
         ----------
@@ -241,7 +249,7 @@ class Rankers(RankerFamily):
         family.pool, family.pool_strength, family._seed = shared["pool"], shared["pool_strength"], shared["seed"]
         family._policy, family._options = template.policy, shared["options"] | {"compiled": compiled}
         family._lock = threading.RLock()
-        family._template, family._rankers = template, dict(zip(saved.keys, rankers, strict=True))
+        family._template, family._rankers = template, dict(zip(saved.segments, rankers, strict=True))
         family._rows = dict(saved.rows)
         family._priors = {item: Prior(mean, strength) for item, mean, strength in saved.priors}
         return family

@@ -1,4 +1,4 @@
-"""A family of rankers in one file: what all keys share, and the content of each ranker's own file."""
+"""A family of rankers in one file: what all segments share, and the content of each ranker's own file."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Packed = tuple[dict[str, Any], dict[str, Any]]  # header and arrays of one ranke
 class SavedFamily(NamedTuple):
     """The complete state of a family."""
 
-    shared: dict[str, Any]  # arguments of all keys, as JSON holds them
+    shared: dict[str, Any]  # arguments of all segments, as JSON holds them
     rows: list[tuple[ItemId, Any]]  # the features of each item, as they were given, or None
     priors: list[tuple[ItemId, float, float]]
-    keys: list[ItemId | None]
+    segments: list[ItemId | None]
     template: Packed
-    rankers: list[Packed]  # by key
+    rankers: list[Packed]  # by segment
 
 
 def pack_family(family: SavedFamily) -> Packed:
@@ -37,7 +37,7 @@ def pack_family(family: SavedFamily) -> Packed:
         "shared": family.shared,
         "rows": [[item, None if row is None else np.asarray(row).tolist()] for item, row in family.rows],
         "priors": [list(prior) for prior in family.priors],
-        "keys": family.keys,
+        "keys": family.segments,  # files keep the former name
         "rankers": [header for header, _ in (family.template, *family.rankers)],
     }
     arrays = {
@@ -58,18 +58,18 @@ def unpack_family(path: AnyPath, header: dict[str, Any], arrays: dict[str, Any])
             f"toplist {toplist.__version__} reads format {FORMAT_VERSION}; use the version that saved it, or later."
         )
     try:
-        keys, headers = list(header["keys"]), list(header["rankers"])
+        segments, headers = list(header["keys"]), list(header["rankers"])
         several: list[dict[str, Any]] = [{} for _ in headers]
         for name, array in arrays.items():
             n, _, field = name.partition("/")
             several[int(n)][field] = array
-        if len(headers) != len(keys) + 1 or any(key is not None and plain_id(key) is None for key in keys):
+        if len(headers) != len(segments) + 1 or any(plain_id(one) is None for one in segments if one is not None):
             raise ValueError("its parts do not fit together")
         return SavedFamily(
             dict(header["shared"]),
             [(item, row) for item, row in header["rows"]],
             [(item, float(mean), float(strength)) for item, mean, strength in header["priors"]],
-            keys,
+            segments,
             (headers[0], several[0]),
             list(zip(headers[1:], several[1:], strict=True)),
         )

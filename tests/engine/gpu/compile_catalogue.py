@@ -28,7 +28,8 @@ from without_device import CAPABILITY, signature_of, without_device
 from toplist import make
 from toplist.clicks import CCM, DBN, PBM, UBM, Cascade, ChangingDCM, Mixture
 from toplist.core.compiling import fingerprint
-from toplist.core.compiling.numba_private import ContentCache, rare_garbage_collection
+from toplist.core.compiling.numba_private import ContentCache
+from toplist.core.compiling.numba_public import rare_garbage_collection
 from toplist.core.compiling.replaced import replaced
 from toplist.engine.gpu import cuda_target
 from toplist.engine.gpu.batch import BatchLayout

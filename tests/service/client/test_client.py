@@ -454,7 +454,10 @@ def test_an_error_of_the_service_names_its_field(service: LocalService) -> None:
     client, _ = client_of(service)
     with pytest.raises(ServiceError) as refused:
         client.create_ranking(name="a", positions="3")  # type: ignore[arg-type]
-    assert str(refused.value) == "422 Unprocessable Entity: /positions: Expected int, got str."
+    assert str(refused.value) == (
+        "422 Unprocessable Entity: /positions: positions is '3', but must be a whole number between 1 and 1000; "
+        "write 3 without quotes."
+    )
     assert [fault.pointer for fault in refused.value.errors] == ["/positions"]
     with pytest.raises(ServiceError, match=r"^404 Not Found: There is no ranking 'nothing'; [^:]+\.$") as unknown:
         client.ranking("nothing")

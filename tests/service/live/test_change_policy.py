@@ -213,7 +213,7 @@ def test_a_policy_that_needs_features_is_refused_with_advice_that_can_be_followe
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
             await service.rankings.create(RankingSpec(name="front", positions=2))
-            advice = "learns from features, but this ranking has none; make a new ranking, with features as the number"
+            advice = "learns from features, but features is 0; when the ranking is made, set features to the number of"
             with pytest.raises(Refused, match=advice) as refused:
                 await service.rankings.change("front", RankingChange(policy=BY_FEATURES))
             assert refused.value.field == "/policy"

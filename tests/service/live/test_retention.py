@@ -198,9 +198,18 @@ def test_tables_are_brought_to_the_latest_version_step_by_step_or_not_at_all(tmp
 
 
 def test_a_file_that_is_no_store_is_refused_and_one_that_breaks_is_unavailable(tmp_path: Path) -> None:
-    (tmp_path / "db").write_text("this is no database, but a text that is long enough to be taken for a header " * 20)
-    with pytest.raises(InvalidInput, match="cannot be opened"):
-        SQLiteStore(tmp_path / "db")
+    for text in (
+        "import toplist",
+        "this is no database, but a text that is long enough to be taken for a header " * 20,
+    ):
+        for name, kind in (
+            ("db", "another kind of file"),
+            ("mine.py", "a Python file, but .* policies of your own by"),
+        ):
+            (tmp_path / name).write_text(text)
+            with pytest.raises(InvalidInput, match=f"is {kind}"):
+                SQLiteStore(tmp_path / name)
+            assert (tmp_path / name).read_text() == text
     store = SQLiteStore(tmp_path / "new")
     assert store.pragma("synchronous") == 2  # full
     assert store.pragma("journal_mode") == "wal"

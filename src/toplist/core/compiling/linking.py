@@ -39,6 +39,11 @@ class KeptValue(types.Type):
         self.kept = kept
         super().__init__(name=f"KeptValue({kept})")
 
+    @property
+    def key(self) -> Any:
+        """What makes two types equal: not the name, since two classes may have the same."""
+        return self.kept
+
 
 @extending.register_model(KeptValue)
 class _AddressModel(extending.models.PrimitiveModel):

@@ -14,15 +14,13 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import os
 import pickle
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +39,6 @@ from toplist.core.compiling.only_cached import refuse_to_compile
 _dumps: Any = serialize.dumps
 
 OPTIONS: dict[str, Any] = numba_public.OPTIONS | {"_nrt": False}
-BETWEEN_COLLECTIONS = 50_000  # new objects
 WORTH_CACHING = 0.2  # seconds of compiling, callees included; to write a function takes about 0.03, to load it 0.01
 
 
@@ -55,6 +52,11 @@ def compile_whole(function: Any) -> Any:
     dispatcher: Any = numba.njit(**OPTIONS, pipeline_class=WholeCompiler)(function)
     dispatcher._cache = WholeCache(function)
     return dispatcher
+
+
+def keep_on_disk(dispatcher: Any, function: Any, options: str) -> None:
+    """Cache on disk what a dispatcher of another target compiles; options are all that it depends on beside code."""
+    dispatcher._cache = ContentCache(function, options)
 
 
 # Compiling in one pass ------------------------------------------------------------------------------------------------
@@ -144,7 +146,7 @@ class WholeCompiler(compiler.Compiler):
         state.library = _WholeLibrary(state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
         state.library.enable_object_caching()
         state.flags.no_cfunc_wrapper = True  # it is never called from C
-        with rare_garbage_collection():
+        with numba_public.rare_garbage_collection():
             result: Any = super().compile_extra(func)  # type: ignore[no-untyped-call]
         for environment in result._find_referenced_environments():
             result.library.codegen.set_env(environment.env_name, environment)
@@ -196,18 +198,6 @@ def _symbol(name: str, _: Any, *, abi_tags: Any = (), uid: int | None = None) ->
     """
     symbol: str = itanium_mangler.mangle(name, (), abi_tags=(f"{_PROCESS}{os.getpid():x}",), uid=uid)  # type: ignore[no-untyped-call]
     return symbol
-
-
-@contextmanager
-def rare_garbage_collection() -> Iterator[None]:
-    """Collect garbage less often: compiling makes millions of objects that stay for a while."""
-    often, *others = gc.get_threshold()
-    if 0 < often < BETWEEN_COLLECTIONS:
-        gc.set_threshold(BETWEEN_COLLECTIONS, *others)
-    try:
-        yield
-    finally:
-        gc.set_threshold(often, *others)
 
 
 # Machine code by its address ------------------------------------------------------------------------------------------
@@ -316,6 +306,11 @@ class ContentCache:
 
 class WholeCache(ContentCache):
     """The disk cache of a function with machine code."""
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """The compiled function, of this signature: a class from within a function is another one where it is read."""
+        result = super().load_overload(signature, target_context)
+        return result and result._replace(signature=result.signature.replace(args=tuple(signature)))
 
     def pack(self, result: Any) -> Any:
         """The machine code, and what numba knows of the function."""

@@ -6,11 +6,15 @@ since numba's own cache does not notice an edited part.
 
 from __future__ import annotations
 
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numba
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+BETWEEN_COLLECTIONS = 50_000  # new objects
 
 
 def callee_options() -> dict[str, Any]:
@@ -21,3 +25,19 @@ def callee_options() -> dict[str, Any]:
 def compile_whole(function: Any) -> Any:
     """A dispatcher that compiles a function and everything it calls."""
     return numba.njit(**OPTIONS)(function)
+
+
+def keep_on_disk(dispatcher: Any, function: Any, options: str) -> None:
+    """Nothing: it is compiled in each process."""
+
+
+@contextmanager
+def rare_garbage_collection() -> Iterator[None]:
+    """Collect garbage less often: compiling makes millions of objects that stay for a while."""
+    often, *others = gc.get_threshold()
+    if 0 < often < BETWEEN_COLLECTIONS:
+        gc.set_threshold(BETWEEN_COLLECTIONS, *others)
+    try:
+        yield
+    finally:
+        gc.set_threshold(often, *others)

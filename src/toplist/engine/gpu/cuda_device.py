@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 import warnings
 from importlib.metadata import version
@@ -11,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from toplist.core.compiling import COMPILE_ERRORS, fingerprint
-from toplist.core.compiling.numba_private import ContentCache, rare_garbage_collection
+from toplist.core.compiling.compile import backend
+from toplist.core.compiling.numba_public import rare_garbage_collection
 from toplist.core.problem import InvalidInput
 from toplist.engine.gpu.batch import LANES, Batch, BatchLayout
 from toplist.engine.gpu.cuda_arrays import CudaArrays
@@ -136,7 +136,7 @@ def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], regis
         if known not in _kernels:
             kernel = cuda.jit(kernel_source(cuda, layout), max_registers=registers, lto=False)  # lto fuses products
             code = fingerprint(CudaArrays, kernel_code), known, version("numba-cuda")
-            kernel._cache = ContentCache(play_one_run, hashlib.sha256(repr(code).encode()).hexdigest())
+            backend.keep_on_disk(kernel, play_one_run, repr(code))
             try:
                 with kernel_code(), rare_garbage_collection():
                     kernel.compile(signature)

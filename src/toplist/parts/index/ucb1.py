@@ -112,7 +112,33 @@ def formula_values(belief: Counts, budget: float, items: Ints) -> Floats:
     return score
 
 
-class UCB1(NamedTuple):
+class FormulaIndex:
+    """What indices of the form mean + sqrt(b / T) have in common, whatever b is."""
+
+    __slots__ = ()
+
+    def scratch(self, problem: Problem) -> FormulaScratch:
+        """Scratch space for the scores."""
+        return formula_scratch(problem)
+
+    def reads(self) -> str:
+        """Counts."""
+        return "counts"
+
+    def takes_gaps(self) -> bool:
+        """Yes: exceptions of a request are left out of its shortlist."""
+        return True
+
+    def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
+        """The index, and its slope."""
+        return formula_tangent(examined, clicked, budget)
+
+
+class _UCB1Fields(NamedTuple):
+    scale: float = 1.5
+
+
+class UCB1(FormulaIndex, _UCB1Fields):
     """Mean plus sqrt(scale log(t-1) / T).
 
     Parameters
@@ -133,31 +159,15 @@ class UCB1(NamedTuple):
     [1.331129]
     """
 
-    scale: float = 1.5
+    __slots__ = ()
 
     def prepare(self, problem: Problem) -> Self:
         """Check the scale."""
         return self._replace(scale=number("UCB1's scale", self.scale, 0.0, 1e9, "the papers' is 1.5"))
 
-    def scratch(self, problem: Problem) -> FormulaScratch:
-        """Scratch space for the scores."""
-        return formula_scratch(problem)
-
-    def reads(self) -> str:
-        """Counts."""
-        return "counts"
-
-    def takes_gaps(self) -> bool:
-        """Yes: exceptions of a request are left out of its shortlist."""
-        return True
-
     def exact(self, belief: Counts, request: Request) -> Floats:
         """Mean plus radius."""
         return formula_values(belief, ucb1_budget(belief, self.scale), request.candidates)
-
-    def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
-        """The index, and its slope."""
-        return formula_tangent(examined, clicked, budget)
 
     def top(self, belief: Counts, cache: FormulaScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score the items that can be among the best, and take the best."""
@@ -192,7 +202,11 @@ class UCB1(NamedTuple):
         return bool(not hits + math.sqrt(limit * tries) < least * tries)
 
 
-class Greedy(NamedTuple):
+class _GreedyFields(NamedTuple):
+    bonus: float = 0.0
+
+
+class Greedy(FormulaIndex, _GreedyFields):
     """The mean alone: no optimism, but items never seen come first.
 
     Parameters
@@ -201,31 +215,15 @@ class Greedy(NamedTuple):
         Adds sqrt(bonus / T), a small optimism that does not grow.
     """
 
-    bonus: float = 0.0
+    __slots__ = ()
 
     def prepare(self, problem: Problem) -> Self:
         """Check the bonus."""
         return self._replace(bonus=number("Greedy's bonus", self.bonus, 0.0, 1e9, "0 is the plain mean"))
 
-    def scratch(self, problem: Problem) -> FormulaScratch:
-        """Scratch space for the scores."""
-        return formula_scratch(problem)
-
-    def reads(self) -> str:
-        """Counts."""
-        return "counts"
-
-    def takes_gaps(self) -> bool:
-        """Yes: exceptions of a request are left out of its shortlist."""
-        return True
-
     def exact(self, belief: Counts, request: Request) -> Floats:
         """The mean, with the bonus."""
         return formula_values(belief, self.bonus * float(belief.unit[0]), request.candidates)
-
-    def tangent(self, examined: float, clicked: float, budget: float) -> tuple[float, float]:
-        """The index, and its slope."""
-        return formula_tangent(examined, clicked, budget)
 
     def top(self, belief: Counts, cache: FormulaScratch, request: Request, chosen: Ints, scores: Floats) -> None:
         """Score the items that can be among the best, and take the best."""

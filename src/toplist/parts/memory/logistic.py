@@ -24,7 +24,35 @@ def checked_ridge(part: str, ridge: Any, problem: Problem) -> float:
     return checked
 
 
-class Logistic(NamedTuple):
+class LogisticMemory:
+    """What logistic memories have in common, however they fit their weights."""
+
+    __slots__ = ()
+
+    def keeps(self) -> str:
+        """A logistic belief."""
+        return "logistic"
+
+    def tally(self, belief: Logit, request: Request) -> tuple[Floats, Floats]:
+        """How often each candidate was examined, and its expected value."""
+        return tally_logit(belief, request)
+
+    def deviation(self, belief: Logit, request: Request) -> Floats:
+        """Standard deviation of the expected values."""
+        return logit_deviation(belief, request)
+
+    def doubt(self, belief: Logit) -> Floats:
+        """Standard deviation of the weights."""
+        return logit_doubt(belief)
+
+
+class _LogisticFields(NamedTuple):
+    penalty: float = 1e-2
+    ridge: Any = None
+    capacity: int = 4096
+
+
+class Logistic(LogisticMemory, _LogisticFields):
     """Logistic regression: the maximum likelihood weights with penalty `penalty/2 |theta|^2`, by Newton's method.
 
     Without a penalty, linearly separable clicks have no maximum likelihood weights. A row of the history is a feature
@@ -45,9 +73,7 @@ class Logistic(NamedTuple):
     liu2018, equation (4), which has no penalty and stores everything.
     """
 
-    penalty: float = 1e-2
-    ridge: Any = None
-    capacity: int = 4096
+    __slots__ = ()
 
     def prepare(self, problem: Problem) -> Self:
         """Check the parameters."""
@@ -75,22 +101,6 @@ class Logistic(NamedTuple):
         belief.base[:] = belief.inverse
         return belief
 
-    def keeps(self) -> str:
-        """A logistic belief."""
-        return "logistic"
-
-    def tally(self, belief: Logit, request: Request) -> tuple[Floats, Floats]:
-        """How often each candidate was examined, and its expected value."""
-        return tally_logit(belief, request)
-
-    def deviation(self, belief: Logit, request: Request) -> Floats:
-        """Standard deviation of the expected values."""
-        return logit_deviation(belief, request)
-
-    def doubt(self, belief: Logit) -> Floats:
-        """Standard deviation of the weights."""
-        return logit_doubt(belief)
-
     def tick(self, belief: Logit) -> None:
         """One more list."""
         belief.clock[0] += 1.0
@@ -113,7 +123,12 @@ class Logistic(NamedTuple):
             belief.used[2] = 0
 
 
-class LogisticSGD(NamedTuple):
+class _SGDFields(NamedTuple):
+    rate: float = 0.05
+    ridge: Any = None
+
+
+class LogisticSGD(LogisticMemory, _SGDFields):
     """Logistic regression by one gradient step per list, at a cost that does not grow with the number of lists.
 
     Parameters
@@ -129,8 +144,7 @@ class LogisticSGD(NamedTuple):
     (15)).
     """
 
-    rate: float = 0.05
-    ridge: Any = None
+    __slots__ = ()
 
     def prepare(self, problem: Problem) -> Self:
         """Check the parameters."""
@@ -147,22 +161,6 @@ class LogisticSGD(NamedTuple):
             "LogisticSGD takes no prior of its weights: its steps have a fixed size, whatever the precision; use "
             "Logistic()."
         )
-
-    def keeps(self) -> str:
-        """A logistic belief."""
-        return "logistic"
-
-    def tally(self, belief: Logit, request: Request) -> tuple[Floats, Floats]:
-        """How often each candidate was examined, and its expected value."""
-        return tally_logit(belief, request)
-
-    def deviation(self, belief: Logit, request: Request) -> Floats:
-        """Standard deviation of the expected values."""
-        return logit_deviation(belief, request)
-
-    def doubt(self, belief: Logit) -> Floats:
-        """Standard deviation of the weights."""
-        return logit_doubt(belief)
 
     def tick(self, belief: Logit) -> None:
         """One more list."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -13,6 +13,7 @@ from msgspec import UNSET
 from toplist.core.item_id import LARGEST_INTEGER
 from toplist.core.problem import refuse
 from toplist.service.errors import Refused
+from toplist.service.http.accepted import ANY_KEY, in_words, is_about_value
 from toplist.service.wire import (
     INTEGER_RULE,
     ITEM_RULE,
@@ -35,7 +36,6 @@ _RULES = {repr(pattern): rule for pattern, rule in PATTERN_RULES.items()}  # as 
 LONGEST_DETAIL = 2000  # characters of an explanation, most of which may be quoted from the request
 LONGEST_POINTER = 500  # characters
 LARGEST_SEARCHED = 256 << 10  # bytes of a body in which the invalid key and value are looked for; all others wait
-_ANY_KEY = "..."  # msgspec reports an error inside a mapping, but not under which key
 
 
 class HttpProblem(Exception):
@@ -140,20 +140,30 @@ def undecodable(error: Exception, raw: bytes, decode: Callable[[bytes], Any]) ->
     detail, steps = _split_message(str(error))
     rule = _rule(detail) if steps else None
     path, given = steps, None
-    if rule is not None or _ANY_KEY in steps:
+    if rule is not None or ANY_KEY in steps or is_about_value(detail):
         path, given = _locate(steps, str(error), raw, decode)
+    is_key = " - at `key` in `" in str(error)
     if rule is not None:
-        is_key = " - at `key` in `" in str(error)
         return invalid_field(pointer(path), _broken_rule(rule, steps, path, path[-1] if is_key else given, is_key))
-    return invalid_field(pointer(path), f"{detail}.")
+    known = None if is_key else in_words(detail, _what(steps, path, is_key), given, _decoded_type(decode), steps)
+    return invalid_field(pointer(path), f"{detail}." if known is None else known)
 
 
-def unconvertible(name: str, given: str, error: msgspec.ValidationError) -> HttpProblem:
-    """The problem of a parameter that cannot be converted."""
+def unconvertible(
+    name: str, given: str, error: msgspec.ValidationError, kind: Any = None, steps: Sequence[str | int] = ()
+) -> HttpProblem:
+    """The problem of a parameter that cannot be converted to a type, or to that of a field of it."""
     detail, _ = _split_message(str(error))
     if (rule := _rule(detail)) is not None:
         return invalid_parameter(name, str(refuse(name, given, *rule)))
-    return invalid_parameter(name, f"{name} is invalid: {detail}.")
+    known = in_words(detail, name, given, kind, steps)
+    return invalid_parameter(name, f"{name} is invalid: {detail}." if known is None else known)
+
+
+def _decoded_type(decode: Callable[[bytes], Any]) -> Any:
+    """The type that a decoder of msgspec decodes; None of another function."""
+    decoder = getattr(decode, "__self__", None)
+    return decoder.type if isinstance(decoder, msgspec.json.Decoder) else None
 
 
 def _least_body(decode: Callable[[bytes], Any]) -> str:
@@ -180,15 +190,21 @@ def _rule(detail: str) -> tuple[str, str] | None:
 
 def _broken_rule(rule: tuple[str, str], steps: list[str | int], path: list[str | int], given: Any, is_key: bool) -> str:
     """The sentence about a text that breaks a rule; `path` has mapping keys where `steps` has dots."""
-    at = max((n for n, step in enumerate(steps) if isinstance(step, str) and step != _ANY_KEY), default=0)
+    what = _what(steps, path, is_key)
     accepted, advice = rule
-    if is_key or len(path) < len(steps):
-        what = f"A {'key' if is_key else 'value'} of {steps[at]}"
-    else:
-        what = f"{steps[at]}{''.join(f'[{step!r}]' for step in path[at + 1 :])}"
     if isinstance(given, str | int | float) and len(path) == len(steps):
         return str(refuse(what, given, accepted, advice))
     return f"{what} must be {accepted}; {advice}."
+
+
+def _what(steps: list[str | int], path: list[str | int], is_key: bool) -> str:
+    """What a person would call the value at a path, which has mapping keys where `steps` has dots."""
+    if not steps:
+        return "The body"
+    at = max((n for n, step in enumerate(steps) if isinstance(step, str) and step != ANY_KEY), default=0)
+    if is_key or len(path) < len(steps):
+        return f"A {'key' if is_key else 'value'} of {steps[at]}"
+    return f"{steps[at]}{''.join(f'[{step!r}]' for step in path[at + 1 :])}"
 
 
 def _split_message(message: str) -> tuple[str, list[str | int]]:
@@ -204,11 +220,11 @@ def _split_message(message: str) -> tuple[str, list[str | int]]:
     else:
         detail = message[: found.start()]
         steps = [
-            step["field"] or (int(step["index"]) if step["index"].isdigit() else _ANY_KEY)
+            step["field"] or (int(step["index"]) if step["index"].isdigit() else ANY_KEY)
             for step in _STEP.finditer(found["path"])
         ]
         if found["key"]:
-            steps.append(_ANY_KEY)
+            steps.append(ANY_KEY)
     if is_whole and (field := _FIELD.match(detail)):  # point at the field itself, present or missing
         steps.append(field["field"])
     return detail.replace("`", ""), steps
@@ -224,7 +240,7 @@ def _locate(
     cannot be found: of a field that occurs twice, only the last is decoded.
     """
     path = list(steps)
-    known = path[: path.index(_ANY_KEY)] if _ANY_KEY in path else path
+    known = path[: path.index(ANY_KEY)] if ANY_KEY in path else path
     if len(raw) > LARGEST_SEARCHED:
         return known, None
     try:
@@ -232,7 +248,7 @@ def _locate(
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):  # the body is malformed after the invalid field
         return known, None
     for depth, step in enumerate(path):
-        if step != _ANY_KEY:
+        if step != ANY_KEY:
             continue
         try:
             mapping = _value_at(document, path[:depth])

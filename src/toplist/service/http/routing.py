@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl, unquote
 import msgspec
 from msgspec import Struct
 
-from toplist.core.problem import nearest
 from toplist.service.api_keys import Scope
 from toplist.service.http import problems
+from toplist.service.http.accepted import current_fields, nearest_field
 from toplist.service.http.auth import KnownKey
 from toplist.service.http.problems import HttpProblem
 
@@ -185,7 +185,7 @@ class CompiledRoute:
                 try:
                     msgspec.convert(text, self.route.parameters[name])
                 except msgspec.ValidationError as error:  # to name the wrong parameter
-                    raise problems.unconvertible(name, text, error) from None
+                    raise problems.unconvertible(name, text, error, self.route.parameters[name]) from None
             raise
 
     def parse_query(self, text: bytes) -> Any:
@@ -202,8 +202,9 @@ class CompiledRoute:
             ) from None
         for name, value in pairs:
             if name not in known:
-                accepted = f"accepts {' and '.join(known)}" if known else "accepts none"
-                advice = nearest(name, known, "leave it out")
+                current = [] if self.query is None else current_fields(self.query)
+                accepted = f"accepts {' and '.join(current)}" if current else "accepts none"
+                advice = nearest_field(name, self.query, "leave it out") if current else "leave it out"
                 raise problems.invalid_parameter(name, f"Unknown parameter {name!r}: this path {accepted}; {advice}.")
             if name in given:
                 raise problems.invalid_parameter(name, f"{name} is given twice; give it once.")
@@ -214,7 +215,7 @@ class CompiledRoute:
             try:
                 msgspec.convert({name: value}, self.query, strict=False)
             except msgspec.ValidationError as error:
-                raise problems.unconvertible(name, value, error) from None
+                raise problems.unconvertible(name, value, error, self.query, [name]) from None
         try:
             return msgspec.convert(given, self.query, strict=False)
         except msgspec.ValidationError as error:  # parameters that do not go together

@@ -86,7 +86,7 @@ class SegmentPools:
                 learner = await state.learners.load(ranking, segment, reserved=True)
                 if learner is not None and learner.id not in added:
                     added.add(learner.id)
-                    learner.ranker.add_to_pool(pool, is_key=segment is not None)
+                    learner.ranker.add_to_pool(pool, is_segment=segment is not None)
                     since += len(learner.ranker) + ranking.settings.joined**2
             if since >= AT_ONCE:
                 since = 0

@@ -14,7 +14,7 @@ from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Capabilities
 from toplist.core.slate import Floats
 from toplist.policies.by_name import make
-from toplist.ranker.family import key_seed, pool_refusal
+from toplist.ranker.family import pool_refusal, segment_seed
 from toplist.ranker.own_sums import OwnSums
 from toplist.ranker.priors import takes_item_priors
 from toplist.ranker.size import SizeByItems
@@ -127,7 +127,7 @@ class LearnerSettings(NamedTuple):
 
     def seed(self, segment: str | None) -> int:
         """Seed of a segment's learner; without a segment, that of the ranking."""
-        return key_seed(self.spec.seed, segment)
+        return segment_seed(self.spec.seed, segment)
 
     def learner_name(self, segment: str | None) -> str:
         """Name of a segment's learner."""
@@ -229,8 +229,8 @@ def settings_problem(settings: LearnerSettings) -> Refused | None:
         return Refused(str(problem), "/policy")
     if can.needs_features and spec.features == 0:
         return Refused(
-            f"The policy {spec.policy} learns from features, but this ranking has none; make a new ranking, with "
-            f"features as the number of features of an item.", "/features",
+            f"The policy {spec.policy} learns from features, but features is 0; when the ranking is made, set features "
+            f"to the number of features of an item, or use another policy.", "/features",
         )  # fmt: skip
     if spec.person and (not can.needs_features or can.covers_topics):
         return Refused(

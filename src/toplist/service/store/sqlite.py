@@ -125,6 +125,14 @@ VACUUMED_BYTES = 16 << 20  # of the file, which is then written anew in a tenth 
 _ERASES_NOTHING = (protocol.DeleteItem, protocol.DeleteSnapshots, protocol.ShiftWindows)  # events keep what they delete
 
 
+def _no_database(path: Path) -> InvalidInput:
+    """The error about a file of another kind, such as one with policies."""
+    what, advice = "another kind of file", "name another file"
+    if path.suffix == ".py":
+        what, advice = "a Python file", "give policies of your own by --policies, and name another store"
+    return InvalidInput(f"The store {path} is {what}, but must be a database of toplist, or a new file; {advice}.")
+
+
 class SQLiteStore:
     """A store file with its write-ahead log, locked by this process."""
 
@@ -146,6 +154,9 @@ class SQLiteStore:
             self._writer.pragma("secure_delete", True)  # what is deleted is overwritten
             migrate(self._writer)
             self._reader = self._closing.enter_context(closing(SQLiteReader(path)))
+        except apsw.NotADBError as problem:
+            self._closing.close()
+            raise _no_database(path) from problem
         except apsw.Error as problem:
             self._closing.close()
             raise InvalidInput(f"The store {path} cannot be opened: {problem}; name another file.") from problem
