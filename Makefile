@@ -32,6 +32,10 @@ bench-peers: $(VENV)/ready  ## click-model fits beside clax-models, in an enviro
 bench-obp: $(VENV)/ready  ## offline evaluation beside Open Bandit Pipeline, in an environment of its own (some minutes)
 	$(BIN)/python -m benchmarks.peers_evaluation out/obp
 
+.PHONY: bench-postgres-clients
+bench-postgres-clients: $(VENV)/ready  ## commits by asyncpg and by the store's own round trip (some minutes)
+	$(BIN)/python -m benchmarks.postgres_clients out/asyncpg
+
 advice-study: $(VENV)/ready  ## advice in thirty simulated situations whose visitors are known (some minutes)
 	$(BIN)/python -m tests.advice.situations
 

@@ -47,7 +47,7 @@ class Server:
         self.port = free_port()
         self.output = store.with_suffix(".log")  # its stdout and stderr
         self.process: subprocess.Popen[bytes] | None = None
-        self._program = program
+        self.program = program  # from the next start on
         self._core = core  # the only core it may use
         self._settings = settings
         self._authorization = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
@@ -64,7 +64,7 @@ class Server:
         folders = [str(ROOT), os.environ.get("PYTHONPATH", "")]
         with self.output.open("ab") as output:
             self.process = self.popen(
-                [sys.executable, "-m", *self._program, *flags],
+                [sys.executable, "-m", *self.program, *flags],
                 stdout=output,
                 stderr=output,
                 cwd=self.store.parent,

@@ -3,9 +3,9 @@
 Lists and final reports at L = 1,000 and K = 10 over 64 connections, which two servers share where it does not say
 otherwise, for each setting in turn, in several rounds; the medians are printed. CPU is that of the servers' processes,
 and PostgreSQL's apart. One server of a cluster is the measure for two: it differs from them in their number alone. Two
-clusters of one server each show what it costs that two servers share the machine's cores and caches. `...
-several_servers cold` measures the first list of segments whose learners are not in memory instead, on SQLite and on
-PostgreSQL.
+clusters of one server each show what it costs that two servers share the machine's cores and caches. In the end the
+first list of segments whose learners are not in memory is measured, on SQLite and on PostgreSQL; `... several_servers
+cold` measures nothing else. The targets stand beside the ratios; the exit status is 1 where one is missed.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import psycopg
 
 from benchmarks.load import Line
+from benchmarks.report import Target, verdict_cells
 from benchmarks.server import PATIENCE, ROOT, UNLIMITED, Broken, Server, free_port
 
 sys.path.append(str(ROOT / "tests" / "service"))
@@ -33,6 +34,11 @@ from postgres_server import PostgresServer  # the one that tests start
 ITEMS, POSITIONS, CONNECTIONS = 1000, 10, 64
 PAIRS, ROUNDS = 2500, 7  # lists with their reports per round
 ALONE, ONE = "PostgreSQL, one server alone", "PostgreSQL, one server of a cluster"
+OWNED = "PostgreSQL, two servers, asked for their own rankings"
+AT_RANDOM = "PostgreSQL, two servers, asked at random"
+THROUGHPUT = Target(0.6)  # of that on SQLite
+CPU = {OWNED: Target(1.15, at_most=True), AT_RANDOM: Target(1.6, at_most=True)}  # of one server of a cluster
+COLD = Target(3.0, at_most=True)  # times the first list on SQLite
 COLD_SEGMENTS, COLD_LISTS = 60, 10
 SECRET = "the secret of both servers of this measurement"
 
@@ -191,8 +197,18 @@ def cold_keys(server: Server) -> tuple[float, float]:
     return 1e3 * median(cold), 1e3 * median(new)
 
 
-def compare_cold_keys() -> None:
-    """Print the first list of a cold key on SQLite and on PostgreSQL."""
+def verdict(ratio: float, target: Target) -> str:
+    """A target and whether a ratio reaches it.
+
+    >>> verdict(1.2, Target(1.15, at_most=True))
+    'target <= 1.15: MISSED'
+    """
+    cells = verdict_cells(ratio, target)
+    return f"target {cells['target']}: {cells['verdict']}"
+
+
+def compare_cold_keys() -> bool:
+    """Print the first list of a cold key on SQLite and on PostgreSQL; whether it meets its target."""
     database = PostgresServer()
     with tempfile.TemporaryDirectory() as made, ExitStack() as ending:
         ending.callback(database.remove)
@@ -202,15 +218,20 @@ def compare_cold_keys() -> None:
             server = Server(Path(made) / f"{name}.db", database=address)
             ending.callback(server.kill)
             found.append(cold_keys(server.start()))
+    all_met = True
     for what, file, far in zip(("after a restart", "of a new segment"), *found, strict=True):
-        print(f"First list {what}: {file:.2f} ms on SQLite, {far:.2f} ms on PostgreSQL, {far / file:.2f} times")
+        all_met = all_met and COLD.reached(far / file)
+        print(
+            f"First list {what}: {file:.2f} ms on SQLite, {far:.2f} ms on PostgreSQL, {far / file:.2f} times "
+            f"({verdict(far / file, COLD)})"
+        )
+    return all_met
 
 
-def main() -> None:
-    """Measure, and print a line for each setting."""
+def main() -> int:
+    """Measure, and print a line for each setting; 1 where a target is missed."""
     if "cold" in sys.argv[1:]:
-        compare_cold_keys()
-        return
+        return 0 if compare_cold_keys() else 1
     database = PostgresServer()
     with tempfile.TemporaryDirectory() as made, ExitStack() as ending:
         ending.callback(database.remove)
@@ -245,10 +266,7 @@ def main() -> None:
             ("SQLite", lambda: measure([file], ["front"], None)),
             (ALONE, lambda: measure([single], ["front"], database, alone)),
             (ONE, lambda: measure([one], ["front"], database, first)),
-            (
-                "PostgreSQL, two servers, asked for their own rankings",
-                lambda: measure(two, rankings, database, shared),
-            ),
+            (OWNED, lambda: measure(two, rankings, database, shared)),
             (
                 "PostgreSQL, two servers, so asked over as many connections each",
                 lambda: measure(two, rankings, database, shared, connections=2 * CONNECTIONS),
@@ -257,10 +275,7 @@ def main() -> None:
                 "PostgreSQL, two clusters of one server each, beside each other",
                 lambda: measure([one, other], ["front"], database, first),
             ),
-            (
-                "PostgreSQL, two servers, asked at random",
-                lambda: measure(two, rankings, database, shared, at_random=True),
-            ),
+            (AT_RANDOM, lambda: measure(two, rankings, database, shared, at_random=True)),
             (
                 "PostgreSQL, two servers, each asked for the other's",
                 lambda: measure(two, rankings[::-1], database, shared),
@@ -270,26 +285,40 @@ def main() -> None:
         for n in range(ROUNDS):
             for what, run in settings[n % len(settings) :] + settings[: n % len(settings)]:  # no one always comes first
                 costs[what].append(run())
+    all_met = report(costs)
+    return 0 if compare_cold_keys() and all_met else 1
+
+
+def report(costs: dict[str, list[Cost]]) -> bool:
+    """Print what was found, with the targets; whether all are met."""
+    all_met = True
     for what, several in costs.items():
         cost = Cost(*(median(values) for values in zip(*several, strict=True)))
         ratios = [
             median(own.servers / base.servers for own, base in zip(several, costs[base_name], strict=True))
             for base_name in (ONE, ALONE)
         ]
+        target = ""
+        if what in CPU:
+            target, all_met = f", {verdict(ratios[0], CPU[what])}", all_met and CPU[what].reached(ratios[0])
         print(
-            f"{what}: {cost.servers:.0f} us of CPU per request ({ratios[0]:.2f} of one of a cluster in the same round, "
-            f"{ratios[1]:.2f} of one alone), "
+            f"{what}: {cost.servers:.0f} us of CPU per request ({ratios[0]:.2f} of one of a cluster in the same round"
+            f"{target}, {ratios[1]:.2f} of one alone), "
             f"{cost.forwarded:.0%} forwarded, {cost.database:.0f} us of PostgreSQL, "
             f"{2 * PAIRS / cost.seconds:.0f} requests per second, "
             f"{cost.wal:.0f} bytes of WAL per request, {cost.together:.0f} requests per transaction"
         )
     for what in (ALONE, ONE):
         rates = [file.seconds / far.seconds for file, far in zip(costs["SQLite"], costs[what], strict=True)]
+        target, rate = "", median(rates)
+        if what == ALONE:
+            target, all_met = f" ({verdict(rate, THROUGHPUT)})", all_met and THROUGHPUT.reached(rate)
         print(
-            f"{what}: {median(rates):.2f} of the requests per second on SQLite in the same round, "
+            f"{what}: {rate:.2f} of the requests per second on SQLite in the same round{target}, "
             f"{min(rates):.2f} at worst"
         )
+    return all_met
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

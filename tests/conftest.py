@@ -112,9 +112,10 @@ def tunes(tmp_path: Path) -> Path:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run tests of the live service on two stores: reads of one return at once, and those of the other suspend."""
+    """Run tests of the live service on both stores, and those that are about a file on a file."""
     if metafunc.definition.path.parent.parts[-2:] == ("service", "live"):
-        metafunc.parametrize("store_kind", ["sqlite", "suspending"], indirect=True)
+        is_about_file = metafunc.definition.get_closest_marker("file")
+        metafunc.parametrize("store_kind", ["sqlite"] if is_about_file else ["sqlite", "postgres"], indirect=True)
 
 
 # For all tests: pytest sets up a fixture that a test does not name only if it is for all of them.
@@ -125,11 +126,23 @@ def store_kind(request: pytest.FixtureRequest) -> Iterator[str | None]:
     if kind is None:
         yield None
         return
-    from running import STORES, open_store  # noqa: PLC0415 - of the tests of the service
+    from postgres_server import reused_databases  # noqa: PLC0415 - of the tests of the service
+    from running import STORES, open_store  # noqa: PLC0415
 
     token = open_store.set(STORES[kind])
-    yield kind
+    with reused_databases():
+        yield kind
     open_store.reset(token)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the figures that tests have found."""
+    reports = [report for found in ("passed", "failed") for report in terminalreporter.getreports(found)]
+    figures = [value for report in reports for name, value in report.user_properties if name == "figure"]
+    if figures:
+        terminalreporter.section("figures")
+    for figure in figures:
+        terminalreporter.write_line(str(figure))
 
 
 @pytest.fixture

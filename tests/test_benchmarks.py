@@ -18,7 +18,7 @@ from toplist.parts.index.kl_solver import exploration_budget, kl_upper
 # The suite is not installed; it is run from the root of the repository.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from benchmarks import fused, numpy_loops, numpy_toprank, solve_and_sort
+from benchmarks import fused, numpy_loops, numpy_toprank, several_servers, solve_and_sort
 from benchmarks.__main__ import main, write_markdown
 from benchmarks.contenders import (
     GL_CDCM,
@@ -50,6 +50,30 @@ SMALL = Size(16, 4)
 
 def regrets(contender: Contender, steps: int, runs: int) -> Floats:
     return np.array([contender(steps, run)().regret for run in range(runs)])
+
+
+@pytest.mark.parametrize(
+    ("what", "slower", "is_met"),
+    [
+        ("", 1.0, True),
+        ("ALONE", 1.8, False),
+        ("OWNED", 1.2, False),
+        ("AT_RANDOM", 1.5, True),
+        ("AT_RANDOM", 1.7, False),
+    ],
+)
+def test_the_targets_of_several_servers_stand_beside_their_ratios(
+    what: str, slower: float, is_met: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ["SQLite", *(getattr(several_servers, name) for name in ("ALONE", "ONE", "OWNED", "AT_RANDOM"))]
+    costs = {name: several_servers.Cost(100.0, 0.0, 40.0, 1.0, 900.0, 30.0) for name in names}
+    if what:
+        name = getattr(several_servers, what)
+        costs[name] = costs[name]._replace(servers=100.0 * slower, seconds=slower)
+    assert several_servers.report({name: [cost] * 3 for name, cost in costs.items()}) == is_met
+    printed = capsys.readouterr().out
+    assert [printed.count(target) for target in ("target >= 0.6: ", "target <= 1.15: ", "target <= 1.6: ")] == [1, 1, 1]
+    assert ("MISSED" in printed) == (not is_met)
 
 
 # What is compared.

@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
+import psycopg
 from postgres_server import database
 
 from toplist.core.item_id import ItemId
@@ -17,8 +18,9 @@ from toplist.service.live.transaction import OpenStore
 from toplist.service.log.tallies import differing_uplifts
 from toplist.service.log.verify import LiveBeliefs, RebuiltLearner, differences, rebuild_learners
 from toplist.service.store.postgres import PostgresReader, PostgresStore
-from toplist.service.store.protocol import LogReader
-from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
+from toplist.service.store.postgres.session import SCHEMA
+from toplist.service.store.protocol import LogReader, Store
+from toplist.service.store.sqlite import SQLiteReader, SQLiteStore, connect
 from toplist.service.wire import Event, Item, ListEntry, ListReply, ListRequest, RankingSpec, Report, ReportReply
 
 T = TypeVar("T")
@@ -62,13 +64,18 @@ def postgres_store(path: Path) -> PostgresStore:
     return PostgresStore(database(path))
 
 
-STORES: dict[str, OpenStore] = {"sqlite": SQLiteStore, "suspending": SuspendingStore, "postgres": postgres_store}
+STORES: dict[str, OpenStore] = {"sqlite": SQLiteStore, "postgres": postgres_store}
 open_store: ContextVar[OpenStore] = ContextVar("open_store", default=SQLiteStore)  # for tests that say nothing
+
+
+def service_of(path: Path, clock: Clock | None = None, **more: Any) -> Service:
+    """A service that is not started yet."""
+    return Service(path, clock or Clock(), **({"open_store": open_store.get()} | more))
 
 
 @asynccontextmanager
 async def at_work(path: Path, clock: Clock | None = None, **more: Any) -> AsyncIterator[Service]:
-    service = Service(path, clock or Clock(), **({"open_store": open_store.get()} | more))
+    service = service_of(path, clock, **more)
     await service.start()
     try:
         yield service
@@ -88,6 +95,31 @@ async def events(service: Service, name: str = "front", after: int = 0) -> list[
 def reader_of(path: Path) -> SQLiteReader | PostgresReader:
     """A reader of the store that `at_work` opens at a path."""
     return PostgresReader(database(path)) if open_store.get() is postgres_store else SQLiteReader(path)
+
+
+def store_name(path: Path) -> str:
+    """The store that `at_work` opens at a path, as commands have it."""
+    return database(path) if open_store.get() is postgres_store else str(path)
+
+
+def execute(path: Path, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    """Read or damage rows of the store that `at_work` opens at a path, unseen by triggers; `?` stands for a value."""
+    if open_store.get() is not postgres_store:
+        with closing(connect(path, read_only=False)) as file:
+            return file.execute(query, values).fetchall()
+    with psycopg.connect(
+        database(path), options=f"-c search_path={SCHEMA} -c session_replication_role=replica"
+    ) as connection:
+        found = connection.execute(query.replace("?", "%s"), values or None)
+        return found.fetchall() if found.description else []
+
+
+def lose_commit(store: Store) -> None:
+    """Do what a store does when a commit fails: nothing of it is written."""
+    if isinstance(store, SQLiteStore):
+        store.roll_back()
+    elif isinstance(store, PostgresStore):
+        store.epoch = None  # it cannot know what became of the commit
 
 
 def check(path: Path, live: LiveBeliefs | None = None) -> list[str]:

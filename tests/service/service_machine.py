@@ -30,14 +30,13 @@ from running import (
     front,
     items,
     killed,
-    open_store,
+    service_of,
     shown,
     told,
 )
 
 from toplist.core.item_id import ItemId
 from toplist.service.errors import NotFound
-from toplist.service.live.service import Service
 from toplist.service.wire import Item, ItemPrior, ListEntry, ListReply
 
 SEGMENTS = st.sampled_from([None, "a", "b"])
@@ -77,7 +76,7 @@ class ServiceMachine(RuleBasedStateMachine):
         self.visible = {item.id for item in items(6, named=alike_id)}
         self.hidden: set[ItemId] = set()
         self.priors: dict[ItemId, ItemPrior | None] = {}
-        self.service = Service(self.folder / "db", self.clock, open_store=open_store.get())
+        self.service = service_of(self.folder / "db", self.clock)
         self.do(self.service.start())
         pool = "prior" if self.policy == ITEM_WISE else "none"
         self.do(front(self.service, self.policy, count=6, named=alike_id, pool=pool, holdout=0.3, holdout_learns=False))
@@ -202,7 +201,7 @@ class ServiceMachine(RuleBasedStateMachine):
     @rule(kill=st.booleans())
     def restart(self, kill: bool) -> None:
         self.do(killed(self.service) if kill else self.service.stop())
-        self.service = Service(self.folder / "db", self.clock, learner_bytes=0 if kill else 1 << 30)
+        self.service = service_of(self.folder / "db", self.clock, learner_bytes=0 if kill else 1 << 30)
         self.do(self.service.start())
 
     @invariant()

@@ -2,27 +2,41 @@
 
 import asyncio
 import socket
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.server import free_port
 from forking import ForkedProcess
 from promises.broken import Broken, NoAnswer
-from promises.callers import Caller
+from promises.callers import Caller, LibraryCaller
 from promises.catalogue import PROMISES, Promise
+from promises.cluster import Played, check_figures
 from promises.cluster_drama import Kills
 from promises.history import Call, History
 from promises.journal import Journal, Learned, Listed, Log, audit
 from promises.regret import judged
+from promises.stalls import Stalls
+
+from toplist.service.client import Retries
+
+Figure = Callable[[str, str], None]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name, promise in PROMISES.items() if not promise.tested])
-def test_promise_is_kept(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_promise_is_kept(name: str, monkeypatch: pytest.MonkeyPatch, record_property: Figure) -> None:
     if name != "kills":  # one of the kills is to come during the start, which is soon over in a forked process
         monkeypatch.setattr("benchmarks.server.Server.popen", ForkedProcess)
-    print(PROMISES[name].kept(short=True))
+    record_property("figure", f"{name}: {PROMISES[name].kept(short=True)}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "sizes"), [("cluster_crashes", {"episodes": 1}), ("releases", {})])
+def test_a_planted_fault_is_noticed(name: str, sizes: dict[str, float], record_property: Figure) -> None:
+    record_property("figure", f"{name}, {PROMISES[name].fault}: noticed: {PROMISES[name].noticed(**sizes)}")
 
 
 # The checks can fail.
@@ -34,6 +48,29 @@ def test_a_server_that_is_silent_is_not_waited_for_forever() -> None:
         with pytest.raises(NoAnswer, match="did not resolve"):
             asyncio.run(asyncio.wait_for(caller.ask("GET", "/readyz"), 20.0))
     assert caller.unanswered == 1
+
+
+def test_who_asks_as_the_client_library_gives_up_as_it_does() -> None:
+    async def ask() -> None:
+        caller = LibraryCaller(free_port(), free_port(), seed=1)
+        try:
+            await caller.ask("GET", "/readyz")
+        finally:
+            assert caller.tries == 1 + Retries().most
+            await caller.close()
+
+    with pytest.raises(Broken, match="GET /readyz None failed after 6 retries"):
+        asyncio.run(asyncio.wait_for(ask(), 20.0))
+
+
+def test_figures_of_a_cluster_that_are_too_bad_are_noticed() -> None:
+    waits = {"restart": [0.1, 2.5, 1.9]}
+    played = Played(0, waits, Counter(fenced=1), 0, 0, Stalls(""))
+    check_figures(played, 1, 2.0)
+    with pytest.raises(Broken, match=r"median longest gap of restart is 1\.90 s, not under 1 s"):
+        check_figures(played, 1, 1.0)
+    with pytest.raises(Broken, match="1 requests met a fence, so the episodes show nothing"):
+        check_figures(played, 2, 2.0)
 
 
 @pytest.mark.parametrize("problem", [None, NoAnswer("the machine is busy")])

@@ -24,7 +24,7 @@ from toplist.service.store.postgres.schema import VERSIONS
 from toplist.service.store.postgres.session import Session
 
 SECRET = "the secret of all servers of a test"
-PROGRAM = ("tests.service.cluster.odd_server", "serve")
+PROGRAM = ("tests.service.odd_server", "serve")
 ORIGIN = "http://shop.test"
 PATIENCE = 60.0  # seconds
 Start = Callable[..., Server]

@@ -17,7 +17,6 @@ from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.service import Service, SharedResources
 from toplist.service.live.work_memory import WorkMemory
-from toplist.service.store.sqlite import SQLiteStore
 
 HOUR = 3_600_000
 STEADY_SECONDS = STEADY / 10**9
@@ -168,7 +167,7 @@ def test_a_failed_commit_is_tried_again_soon_even_if_the_clock_goes_back(
             def broken(*_: Any) -> None:
                 raise StoreUnavailable("no such disk")
 
-            monkeypatch.setattr(SQLiteStore, "write", broken)
+            monkeypatch.setattr(service.transactions.store, "write", broken)
             with pytest.raises(StoreUnavailable):
                 await shown(service)
             monkeypatch.undo()

@@ -8,7 +8,22 @@ from typing import Any
 
 import pytest
 from older_store import make_older
-from running import Clock, at_work, check, events, front, killed, learned, reader_of, run, shown, state_of, told
+from running import (
+    Clock,
+    at_work,
+    check,
+    events,
+    execute,
+    front,
+    killed,
+    learned,
+    reader_of,
+    run,
+    service_of,
+    shown,
+    state_of,
+    told,
+)
 
 from toplist.cli import Exit, main
 from toplist.service.errors import NotFound
@@ -94,7 +109,7 @@ def test_purging_goes_on_after_a_kill_and_lists_stay_dropped(tmp_path: Path, mon
     monkeypatch.setattr(retention, "PURGED_AT_ONCE", 10)
 
     async def play() -> None:
-        service = Service(tmp_path / "db", Clock())
+        service = service_of(tmp_path / "db")
         await service.start()
         await front(service)
         made = await much(service, 12)
@@ -104,9 +119,8 @@ def test_purging_goes_on_after_a_kill_and_lists_stay_dropped(tmp_path: Path, mon
         async with at_work(tmp_path / "db") as service:
             assert (await told(service, made[PERSON][-3], 1)).why == "dropped"
             await purge(service)
-            with closing(connect(tmp_path / "db", read_only=True)) as connection:
-                assert connection.execute("SELECT count(*) FROM gone_learners").get == 0
-                assert connection.execute("SELECT count(*) FROM requests WHERE request LIKE 'person%'").get == 0
+            assert execute(tmp_path / "db", "SELECT count(*) FROM gone_learners") == [(0,)]
+            assert execute(tmp_path / "db", "SELECT count(*) FROM requests WHERE request LIKE 'person%'") == [(0,)]
             assert check(tmp_path / "db", await service.beliefs()) == damage(tmp_path / "db") == []
 
     run(play())
@@ -126,15 +140,15 @@ def test_a_segment_that_is_deleted_while_lists_are_made_and_a_policy_is_trained(
             await purge(service)
             deleted = state_of(service).learners.deleted
             assert len(deleted) == 1
-            with closing(connect(tmp_path / "db", read_only=True)) as connection:
-                for table in ("events", "impressions", "snapshots"):
-                    left = connection.execute(f"SELECT DISTINCT learner FROM {table}").fetchall()
-                    assert not deleted & {learner for (learner,) in left}
+            for table in ("events", "impressions", "snapshots"):
+                left = execute(tmp_path / "db", f"SELECT DISTINCT learner FROM {table}")
+                assert not deleted & {learner for (learner,) in left}
             assert check(tmp_path / "db", await service.beliefs()) == damage(tmp_path / "db") == []
 
     run(play())
 
 
+@pytest.mark.file
 def test_nothing_is_left_in_the_files_of_a_deleted_segment(tmp_path: Path) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
@@ -147,6 +161,7 @@ def test_nothing_is_left_in_the_files_of_a_deleted_segment(tmp_path: Path) -> No
     run(play())
 
 
+@pytest.mark.file
 def test_nothing_is_left_in_the_files_of_a_deleted_ranking_and_of_forgotten_lists(tmp_path: Path) -> None:
     clock = Clock()
 
@@ -168,6 +183,7 @@ def test_nothing_is_left_in_the_files_of_a_deleted_ranking_and_of_forgotten_list
     run(play())
 
 
+@pytest.mark.file
 def test_what_an_older_version_deleted_is_vacuumed_away_once(tmp_path: Path) -> None:
     path = tmp_path / "db"
 
@@ -192,6 +208,7 @@ def delete_without_overwriting(path: Path) -> None:
     assert found_in_files(path, f"{PERSON}-") == [f"{PERSON}-"]
 
 
+@pytest.mark.file
 def test_the_command_vacuums_a_store_of_any_size_that_nobody_serves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -215,6 +232,7 @@ def test_the_command_vacuums_a_store_of_any_size_that_nobody_serves(
     assert found_in_files(path, f"{PERSON}-") == []
 
 
+@pytest.mark.file
 def test_somebody_who_reads_is_not_waited_for_and_the_log_is_emptied_after(tmp_path: Path) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:

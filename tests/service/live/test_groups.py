@@ -236,6 +236,7 @@ def test_changes_of_these_settings_say_who_made_them(tmp_path: Path) -> None:
     run(play())
 
 
+@pytest.mark.file
 def test_an_older_store_gets_a_holdout(tmp_path: Path) -> None:
     path = tmp_path / "db"
 

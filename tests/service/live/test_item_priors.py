@@ -7,7 +7,6 @@ import pytest
 from running import (
     BY_FEATURES,
     ELIMINATION,
-    Clock,
     alike_id,
     at_work,
     check,
@@ -16,6 +15,7 @@ from running import (
     items,
     killed,
     run,
+    service_of,
     shown,
     told,
 )
@@ -37,7 +37,7 @@ async def examined(service: Service, segment: str | None = None) -> dict[Any, An
 
 def test_items_begin_with_their_priors_in_every_learner_and_after_every_restart(tmp_path: Path) -> None:
     async def play() -> None:
-        service = Service(tmp_path / "db", Clock())
+        service = service_of(tmp_path / "db")
         await service.start()
         await front(service, "dcm-ts", count=4, named=alike_id)
         first, second = alike_id(0), alike_id(1)
@@ -57,7 +57,7 @@ def test_items_begin_with_their_priors_in_every_learner_and_after_every_restart(
             assert there[alike_id(3)] is None
             assert check(tmp_path / "db", await service.beliefs()) == []
             await killed(service)
-            service = Service(tmp_path / "db", Clock())
+            service = service_of(tmp_path / "db")
             await service.start()
         await service.stop()
         assert check(tmp_path / "db") == []

@@ -6,11 +6,23 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from running import Clock, at_work, check, events, front, learned, open_store, ranking_of, reader_of, run, shown, told
+from running import (
+    Clock,
+    at_work,
+    check,
+    events,
+    front,
+    learned,
+    ranking_of,
+    reader_of,
+    run,
+    service_of,
+    shown,
+    told,
+)
 
 from toplist.core.problem import InvalidInput
 from toplist.service.live.rankings import ranking_rows
-from toplist.service.live.service import Service
 from toplist.service.log import policy_code as module
 from toplist.service.log.policy_code import policy_code
 from toplist.service.log.settings import LearnerSettings
@@ -81,7 +93,7 @@ def test_each_ranking_is_told_once_at_start(tmp_path: Path, monkeypatch: pytest.
             await front(service, POLICY)
         with other_code(monkeypatch):
             clock = Clock()
-            service = Service(tmp_path / "db", clock, open_store=open_store.get())
+            service = service_of(tmp_path / "db", clock)
             service.on_code_warning = lambda ranking, warning: heard.append((ranking, warning))
             await service.start()
             service.transactions.drop_state()  # as after a failed commit: it is loaded again

@@ -1,7 +1,6 @@
 """A deleted ranking is gone: at once for everybody who asks, and bit by bit out of the store."""
 
 import asyncio
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from running import (
     at_work,
     check,
     events,
+    execute,
     front,
     items,
     killed,
@@ -22,6 +22,7 @@ from running import (
     rebuilt,
     run,
     shown,
+    store_name,
     told,
 )
 
@@ -39,16 +40,15 @@ TABLES = ("events", "impressions", "requests", "items", "learners", "snapshots",
 
 def left_of(path: Path, ranking: int) -> dict[str, int]:
     """How many rows of each table are of a ranking."""
-    with closing(connect(path, read_only=True)) as connection:
-        counts = {
-            table: connection.execute(
-                f"SELECT count(*) FROM {table} WHERE {'id' if table == 'rankings' else 'ranking'} = ?", (ranking,)
-            ).get
-            for table in TABLES
-            if table != "snapshots"
-        }
-        others = "SELECT count(*) FROM snapshots WHERE learner NOT IN (SELECT id FROM learners WHERE ranking <> ?)"
-        return counts | {"snapshots": connection.execute(others, (ranking,)).get}
+    counts = {
+        table: execute(
+            path, f"SELECT count(*) FROM {table} WHERE {'id' if table == 'rankings' else 'ranking'} = ?", ranking
+        )[0][0]
+        for table in TABLES
+        if table != "snapshots"
+    }
+    others = "SELECT count(*) FROM snapshots WHERE learner NOT IN (SELECT id FROM learners WHERE ranking <> ?)"
+    return counts | {"snapshots": execute(path, others, ranking)[0][0]}
 
 
 NOTHING = dict.fromkeys(TABLES, 0) | {"events": 1}
@@ -117,7 +117,7 @@ def test_everything_of_a_deleted_ranking_goes_in_small_parts_and_nothing_else(
             assert (await service.queries.impression(again.impression)).state == "learned"
             assert check(tmp_path / "db", await service.beliefs()) == []
         assert [(one.ranking, one.learned) for one in rebuilt(tmp_path / "db")] == [("side", 30), ("front", 1)]
-        assert main(["store", "check", "--store", str(tmp_path / "db")]) == Exit.FINE
+        assert main(["store", "check", "--store", store_name(tmp_path / "db")]) == Exit.FINE
 
     run(play())
 
@@ -176,6 +176,7 @@ def test_the_number_of_the_last_event_is_not_used_again(tmp_path: Path) -> None:
     run(play())
 
 
+@pytest.mark.file
 def test_what_an_older_version_left_of_deleted_rankings_is_purged_too(tmp_path: Path) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:
@@ -205,6 +206,7 @@ def test_what_an_older_version_left_of_deleted_rankings_is_purged_too(tmp_path: 
     run(play())
 
 
+@pytest.mark.file
 def test_tables_without_deleted_rankings_stay_as_they_are(tmp_path: Path) -> None:
     connection = connect(tmp_path / "db", read_only=False)
     migrate(connection, SCRIPTS[:2])

@@ -8,27 +8,40 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import WINDOW, Clock, at_work, check, events, front, learned, reader_of, run, shown, state_of, told
+from running import (
+    WINDOW,
+    Clock,
+    at_work,
+    check,
+    events,
+    execute,
+    front,
+    learned,
+    reader_of,
+    run,
+    shown,
+    state_of,
+    store_name,
+    told,
+)
 
 from toplist.cli import Exit, main
 from toplist.ranker import LoggedRanker
 from toplist.service.errors import Conflict
 from toplist.service.live.service import Service
 from toplist.service.log.verify import quarantined
-from toplist.service.store.sqlite import connect
 from toplist.service.wire import RankingChange
 
-
-def damage(path: Path, query: str, *given: Any) -> None:
-    with closing(connect(path, read_only=False)) as connection:
-        connection.execute(query, given)
-
-
-DAMAGES = {
-    "list": "UPDATE events SET body = x'7b' WHERE kind = 'list' AND seq = ?",
-    "missing": "DELETE FROM events WHERE kind = 'list' AND seq = ?",
-    "reports": "UPDATE impressions SET report = x'ff' WHERE seq = ?",
+DAMAGES: dict[str, tuple[str, tuple[Any, ...]]] = {
+    "list": ("UPDATE events SET body = ? WHERE kind = 'list' AND seq = ?", (b"{",)),
+    "missing": ("DELETE FROM events WHERE kind = 'list' AND seq = ?", ()),
+    "reports": ("UPDATE impressions SET report = ? WHERE seq = ?", (b"\xff",)),
 }
+
+
+def damage(path: Path, how: str, seq: int) -> None:
+    query, values = DAMAGES[how]
+    execute(path, query, *values, seq)
 
 
 async def seq_of_last_list(service: Service) -> int:
@@ -51,7 +64,7 @@ def test_a_list_that_cannot_be_read_is_closed_and_the_others_go_on(
             bad = await shown(service)
             seq = await seq_of_last_list(service)
             good = [await shown(service), await shown(service, segment="other")]
-        damage(tmp_path / "db", DAMAGES[how], seq)
+        damage(tmp_path / "db", how, seq)
         async with at_work(tmp_path / "db", clock) as service:
             before = state_of(service)
             if by == "report":
@@ -145,7 +158,7 @@ def test_a_learner_that_cannot_be_loaded_is_refused_alone_until_it_gets_another_
             for segment in ("bad", "good"):
                 for _ in range(40):
                     await told(service, await shown(service, segment=segment), 1, final=True)
-        damage(tmp_path / "db", "UPDATE snapshots SET body = x'00' WHERE learner = (SELECT min(id) FROM learners)")
+        execute(tmp_path / "db", "UPDATE snapshots SET body = ? WHERE learner = (SELECT min(id) FROM learners)", b"\0")
         async with at_work(tmp_path / "db") as service:
             before = state_of(service)
             for _ in range(2):
@@ -160,7 +173,7 @@ def test_a_learner_that_cannot_be_loaded_is_refused_alone_until_it_gets_another_
             assert check(tmp_path / "db", await service.beliefs()) == []
 
     run(play())
-    assert main(["store", "check", "--store", str(tmp_path / "db")]) == Exit.FINE
+    assert main(["store", "check", "--store", store_name(tmp_path / "db")]) == Exit.FINE
     assert "in quarantine since event" in capsys.readouterr().out
 
 
@@ -171,7 +184,7 @@ def test_an_unreadable_list_is_no_hindrance_to_training(tmp_path: Path) -> None:
             for _ in range(5):
                 await told(service, await shown(service), 1, final=True)
             seq = await seq_of_last_list(service)
-        damage(tmp_path / "db", DAMAGES["list"], seq)
+        damage(tmp_path / "db", "list", seq)
         (sentence,) = check(tmp_path / "db")
         assert f"cannot learn the events {seq + 1} (" in sentence
         async with at_work(tmp_path / "db") as service:
@@ -191,7 +204,7 @@ def test_an_unreadable_list_is_no_hindrance_to_deleting_it(how: str, tmp_path: P
             for number in range(5):
                 await told(service, await shown(service, request_id=str(number)), 1, final=True)
             seq = await seq_of_last_list(service)
-        damage(tmp_path / "db", DAMAGES["list"], seq)
+        damage(tmp_path / "db", "list", seq)
         async with at_work(tmp_path / "db", clock) as service:
             clock.pass_(1000)
             await shown(service, segment="later")

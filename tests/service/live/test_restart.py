@@ -26,6 +26,7 @@ from running import (
     reader_of,
     rebuilt,
     run,
+    service_of,
     shown,
     state_of,
 )
@@ -91,7 +92,7 @@ def test_killed_again_and_again_it_goes_on_as_if_nothing_had_happened(
 
     async def play() -> None:
         clock, visitors = Clock(), Visitors(policy, 3)
-        service = Service(tmp_path / "db", clock)
+        service = service_of(tmp_path / "db", clock)
         await service.start()
         await front(service, policy)
         for segment in (None, "a", "b"):
@@ -102,7 +103,7 @@ def test_killed_again_and_again_it_goes_on_as_if_nothing_had_happened(
                 alive = await all_states(service)
                 assert check(tmp_path / "db", alive) == []
                 await killed(service)
-                service = Service(tmp_path / "db", clock)
+                service = service_of(tmp_path / "db", clock)
                 await service.start()
                 assert await all_states(service) == alive
         clock.pass_(2 * WINDOW)
@@ -192,25 +193,34 @@ def test_a_start_reads_no_impressions(tmp_path: Path) -> None:
     run(play())
 
 
+@pytest.mark.file
 def test_two_services_cannot_have_one_file(tmp_path: Path) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db"):
             with pytest.raises(ValueError, match="Another process serves"):
-                await Service(tmp_path / "db").start()
+                await service_of(tmp_path / "db").start()
         async with at_work(tmp_path / "db") as service:
             await front(service, ITEM_WISE)
 
     run(play())
 
 
-def test_a_commit_that_is_done_but_not_yet_told_counts_once(tmp_path: Path) -> None:
+def test_a_commit_that_is_done_but_not_yet_told_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db", learner_bytes=0) as service:
             await front(service)
             first = await shown(service, segment="a")
             await shown(service, segment="b")
+            store, begun = service.transactions.store, threading.Event()
+            commit = store.commit
+
+            def noted() -> None:
+                begun.set()
+                commit()
+
+            monkeypatch.setattr(store, "commit", noted)
             report = asyncio.create_task(tell(service, first, 1, final=True))
-            while not (service.transactions.commits.pending):
+            while not begun.is_set():
                 await asyncio.sleep(0)
             last, before = service.transactions.commits.last_seq, time.monotonic()
             with closing(reader_of(tmp_path / "db")) as reader:
@@ -265,7 +275,7 @@ def test_many_changes_of_items_are_replayed_in_another_thread(tmp_path: Path, mo
         changed(*given)
 
     async def play() -> None:
-        service = Service(tmp_path / "db", Clock())
+        service = service_of(tmp_path / "db")
         await service.start()
         await front(service)
         waiting = [await shown(service, segment=segment) for segment in "ab"]

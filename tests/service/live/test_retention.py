@@ -25,6 +25,7 @@ from running import (
     run,
     shown,
     state_of,
+    store_name,
     told,
 )
 
@@ -43,6 +44,7 @@ from toplist.service.wire import ListRequest, RankingChange, RankingSpec, Report
 from toplist.support.files import import_optional
 
 
+@pytest.mark.file
 @pytest.mark.parametrize("policy", POLICIES)
 def test_a_backup_while_running_is_a_store_like_any_other(policy: str, tmp_path: Path) -> None:
     async def play() -> None:
@@ -152,7 +154,7 @@ def test_an_export_has_every_event_in_either_form(tmp_path: Path, capsys: pytest
     run(play())
     lines, rows = tmp_path / "log.ndjson", tmp_path / "log.parquet"
     for target, more in ((lines, []), (rows, []), (tmp_path / "front.ndjson", ["--ranking", "front"])):
-        assert main(["store", "export", str(target), "--store", str(file), *more]) == Exit.FINE
+        assert main(["store", "export", str(target), "--store", store_name(file), *more]) == Exit.FINE
     assert "10 events" in capsys.readouterr().out
     events = [json.loads(line) for line in lines.read_text().splitlines()]
     table = import_optional("pyarrow.parquet", "parquet").read_table(rows).to_pylist()
@@ -165,7 +167,7 @@ def test_an_export_has_every_event_in_either_form(tmp_path: Path, capsys: pytest
         (tmp_path / "log.csv", [], "a file that ends in .ndjson or .parquet"),
         (lines, ["--ranking", "frnt"], "perhaps you mean 'front'"),
     ):
-        assert main(["store", "export", str(target), "--store", str(file), *more]) == Exit.INPUT
+        assert main(["store", "export", str(target), "--store", store_name(file), *more]) == Exit.INPUT
         assert said in capsys.readouterr().err
     assert len(lines.read_text().splitlines()) == 10  # an export that fails leaves the older one
 
@@ -181,6 +183,7 @@ def test_parquet_is_refused_in_a_sentence_where_it_cannot_be_written(
         export.write_parquet([], tmp_path / "log.parquet")
 
 
+@pytest.mark.file
 def test_tables_are_brought_to_the_latest_version_step_by_step_or_not_at_all(tmp_path: Path) -> None:
     connection = connect(tmp_path / "db", read_only=False)
     migrate(connection)
@@ -197,6 +200,7 @@ def test_tables_are_brought_to_the_latest_version_step_by_step_or_not_at_all(tmp
         SQLiteStore(tmp_path / "db")
 
 
+@pytest.mark.file
 def test_a_file_that_is_no_store_is_refused_and_one_that_breaks_is_unavailable(tmp_path: Path) -> None:
     for text in (
         "import toplist",

@@ -18,6 +18,7 @@ from running import (
     ranking_of,
     read,
     run,
+    service_of,
     shown,
     told,
 )
@@ -49,7 +50,7 @@ async def kinds(service: Service) -> list[str]:
 
 def test_a_new_segment_begins_with_what_everybody_told(tmp_path: Path) -> None:
     async def play() -> None:
-        service = Service(tmp_path / "db", Clock())
+        service = service_of(tmp_path / "db")
         await service.start()
         await front(service, POLICY, count=5, pool="prior", pool_strength=30.0)
         await teach(service, None, 60)
@@ -65,7 +66,7 @@ def test_a_new_segment_begins_with_what_everybody_told(tmp_path: Path) -> None:
         assert await kinds(service) == ["learner", "pool", "learner", "learner"]
         assert check(tmp_path / "db", await service.beliefs()) == []
         await killed(service)
-        service = Service(tmp_path / "db", Clock())
+        service = service_of(tmp_path / "db")
         await service.start()
         await shown(service, segment="newest")
         assert (await known(service, "newest"))["item-1"] == begun["item-1"]
@@ -176,7 +177,7 @@ def test_a_pool_can_be_asked_for_later(tmp_path: Path) -> None:
 
 def test_weights_of_features_are_pooled(tmp_path: Path) -> None:
     async def play() -> None:
-        service = Service(tmp_path / "db", Clock())
+        service = service_of(tmp_path / "db")
         await service.start()
         await front(service, BY_FEATURES, count=6, pool="prior")
         await teach(service, None, 60)

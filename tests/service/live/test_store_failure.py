@@ -6,7 +6,21 @@ from typing import Any
 
 import apsw
 import pytest
-from running import Clock, at_work, check, events, front, items, learned, run, shown, state_of, told
+from running import (
+    Clock,
+    at_work,
+    check,
+    events,
+    front,
+    items,
+    learned,
+    lose_commit,
+    run,
+    service_of,
+    shown,
+    state_of,
+    told,
+)
 
 from toplist.service.errors import StoreUnavailable
 from toplist.service.live import impressions
@@ -23,6 +37,7 @@ def limit(service: Service, pages: int) -> None:
     store.limit_growth(pages)
 
 
+@pytest.mark.file
 def test_a_full_disk_refuses_loses_nothing_acknowledged_and_recovers(tmp_path: Path) -> None:
     clock = Clock()
 
@@ -80,12 +95,10 @@ def test_an_error_of_the_disk_fails_all_who_wait_and_drops_what_memory_has_made_
             before = await service.beliefs()
 
             store = service.transactions.store
-            assert isinstance(store, SQLiteStore)
-            roll_back = store.roll_back
 
             def broken(*_: Any) -> None:
                 if when == "commit":
-                    roll_back()
+                    lose_commit(store)
                 raise StoreUnavailable("no such disk") from apsw.IOError("disk I/O error")
 
             monkeypatch.setattr(store, when, broken)
@@ -127,7 +140,7 @@ def test_a_client_that_leaves_takes_nobody_along(tmp_path: Path) -> None:
 
 def test_stopping_waits_for_replies_in_flight_and_then_nothing_is_promised(tmp_path: Path) -> None:
     async def play() -> None:
-        service = Service(tmp_path / "db", Clock())
+        service = service_of(tmp_path / "db")
         await service.start()
         await front(service)
         flying = [asyncio.create_task(shown(service)) for _ in range(10)]

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,14 @@ from running import (
     at_work,
     check,
     events,
+    execute,
     front,
     killed,
     learned,
     reader_of,
     rebuilt,
     run,
+    service_of,
     shown,
     told,
 )
@@ -32,7 +33,6 @@ from toplist.core.item_id import LARGEST_INTEGER, ItemId
 from toplist.service.errors import NotFound, Refused
 from toplist.service.live.impression_state import report_in_positions
 from toplist.service.live.make_list import request_digest
-from toplist.service.live.service import Service
 from toplist.service.log.export import events_of_store, write_events
 from toplist.service.wire import Item, ItemPrior, ListEntry, ListRequest, RankingChange, RankingSpec, Report, SeenEntry
 from toplist.support.files import import_optional
@@ -53,7 +53,7 @@ def test_both_live_side_by_side_from_their_creation_to_a_rebuild(
 
     async def play() -> None:
         clock = Clock()
-        service = Service(path, clock)
+        service = service_of(path, clock)
         await service.start()
         await service.rankings.create(RankingSpec(name="front", positions=3, policy="cascade-kl-ucb"))
         known = {id: ItemPrior(mean=0.2, strength=float(n)) for n, id in enumerate(ids) if n % 3}
@@ -74,7 +74,7 @@ def test_both_live_side_by_side_from_their_creation_to_a_rebuild(
             alive = await service.beliefs()
             assert check(path, alive) == []
             await killed(service)
-            service = Service(path, clock)
+            service = service_of(path, clock)
             await service.start()
             there = await service.queries.items("front")
             assert [item.id for item in there] == ids
@@ -187,11 +187,9 @@ def test_text_is_stored_as_ever_and_integers_beside_it(tmp_path: Path) -> None:
             await service.items.put("front", [Item(id=-7)])
 
     run(play())
-    with closing(sqlite3.connect(tmp_path / "db")) as opened:
-        ids = [id for (id,) in opened.execute("SELECT id FROM items ORDER BY place")]
-        bodies = [
-            bytes(body) for (body,) in opened.execute("SELECT body FROM events WHERE kind = 'items' ORDER BY seq")
-        ]
+    ids = [id for (id,) in execute(tmp_path / "db", "SELECT id FROM items ORDER BY place")]
+    found = execute(tmp_path / "db", "SELECT body FROM events WHERE kind = 'items' ORDER BY seq")
+    bodies = [body if isinstance(body, bytes) else body.encode() for (body,) in found]
     assert ids == ["item-0", "item-1", "7", "\t-7"]
     assert bodies == [
         b'{"put":[{"id":"item-0"},{"id":"item-1"}]}',

@@ -5,7 +5,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from running import Clock, at_work, check, events, front, items, read, run, shown, told
+from running import Clock, at_work, check, events, front, items, lose_commit, read, run, shown, told
 from test_slow_reads import GatedStore, gated
 
 from toplist.service.errors import Refused, StoreUnavailable
@@ -14,7 +14,6 @@ from toplist.service.live.service import Service
 from toplist.service.log.impression_id import parse_id
 from toplist.service.store import group_commit
 from toplist.service.store.protocol import STATE_NAMES
-from toplist.service.store.sqlite import SQLiteStore
 from toplist.service.wire import Item, ListRequest, RankingChange, RankingSpec
 
 SLOW = 0.05  # seconds
@@ -25,7 +24,6 @@ class Disk:
 
     def __init__(self, service: Service) -> None:
         store = service.transactions.store
-        assert isinstance(store, SQLiteStore)
         self._store, self._commit = store, store.commit
         self.go = threading.Event()
         self.go.set()
@@ -35,7 +33,7 @@ class Disk:
     def commit(self) -> None:
         self.go.wait(10)
         if self.full:
-            self._store.roll_back()
+            lose_commit(self._store)
             raise StoreUnavailable("The disk is full.")
         self._commit()
 
@@ -51,7 +49,7 @@ async def until_recorded(service: Service, clock: Clock) -> None:
 def test_a_ranking_serves_from_memory_while_commits_fail(tmp_path: Path) -> None:
     async def work() -> None:
         clock = Clock()
-        async with at_work(tmp_path / "db", clock, open_store=SQLiteStore) as service:
+        async with at_work(tmp_path / "db", clock) as service:
             await front(service, when_unavailable="serve", baseline=["item-7", "item-6"])
             await service.rankings.create(RankingSpec(name="strict", positions=2))
             await service.items.put("strict", items(4))
@@ -95,7 +93,7 @@ def test_a_list_of_a_slow_commit_is_answered_from_memory_and_then_dropped(
 
     async def work() -> None:
         clock = Clock()
-        async with at_work(tmp_path / "db", clock, open_store=SQLiteStore) as service:
+        async with at_work(tmp_path / "db", clock) as service:
             await front(service)
             await service.rankings.change("front", RankingChange(when_unavailable="serve"))
             kept = await shown(service)
@@ -168,7 +166,7 @@ def test_a_request_of_a_slow_commit_gets_a_list_that_counts_when_it_is_tried_aga
 
 def test_lists_that_come_while_unshown_ones_are_dropped_are_dropped_too(tmp_path: Path) -> None:
     async def work() -> None:
-        async with at_work(tmp_path / "db", open_store=SQLiteStore) as service:
+        async with at_work(tmp_path / "db") as service:
             await front(service)
             first, second = [parse_id((await shown(service)).impression) or b"" for _ in range(2)]
             unshown = service.transactions.unshown
@@ -193,7 +191,7 @@ def test_lists_that_come_while_unshown_ones_are_dropped_are_dropped_too(tmp_path
 
 def test_it_ends_after_some_seconds_and_can_be_changed(tmp_path: Path) -> None:
     async def work() -> None:
-        async with at_work(tmp_path / "db", open_store=SQLiteStore, unrecorded_seconds=0.0) as service:
+        async with at_work(tmp_path / "db", unrecorded_seconds=0.0) as service:
             await front(service)
             assert (await service.queries.ranking("front")).when_unavailable == "refuse"
             changed = await service.rankings.change("front", RankingChange(when_unavailable="serve"))

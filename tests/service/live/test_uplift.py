@@ -7,7 +7,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import apsw
 import numpy as np
 import pytest
 from running import (
@@ -16,6 +15,7 @@ from running import (
     at_work,
     check,
     events,
+    execute,
     front,
     killed,
     ranking_of,
@@ -100,8 +100,7 @@ def test_a_sum_that_cannot_be_read_stops_no_list(tmp_path: Path) -> None:
         async with at_work(tmp_path / "db", clock) as service:
             await front(service, holdout=0.4)
             await visits(service, 20, rng)
-        with closing(apsw.Connection(str(tmp_path / "db"))) as connection:
-            connection.execute("UPDATE tallies SET body = x'00'")
+        execute(tmp_path / "db", "UPDATE tallies SET body = ?", b"\0")
         async with at_work(tmp_path / "db", clock) as service:
             await service.uplift.uplift("front")
             clock.pass_(DAY)

@@ -1,7 +1,7 @@
 """`toplist serve` on a machine whose clock is wrong, and with a fault if one is planted: the checks must notice it.
 
 `python -m tests.service.promises.altered CLOCK FAULT serve ...`: the wall clock is CLOCK seconds off, and FAULT is one
-of `FAULTS` or "none".
+of `FAULTS`, LATER for a later release with more tables, or "none".
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import psycopg
+from odd_server import use_later_tables
 
 from toplist.cli import main as toplist
 from toplist.service.clock import BelievedClock, boot_time
@@ -26,6 +27,7 @@ REPLY_FIRST = "a reply before the commit"
 SAME_EPOCH = "an epoch that is not raised"
 OWN_CLOCK = "a clock that is believed"
 FAULTS = (NOBODY_FENCES, REPLY_FIRST, SAME_EPOCH, OWN_CLOCK)
+NO_FAULT, LATER = "none", "a later release"
 PROGRAM = "tests.service.promises.altered"
 _FENCES = (
     "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = 'fence' AND pronamespace = 'toplist'::regnamespace"
@@ -81,7 +83,7 @@ def _own_clock() -> None:
 
 
 _PLANTED: dict[str, Callable[[], None]] = {
-    REPLY_FIRST: _reply_first, SAME_EPOCH: _same_epoch, OWN_CLOCK: _own_clock,
+    REPLY_FIRST: _reply_first, SAME_EPOCH: _same_epoch, OWN_CLOCK: _own_clock, LATER: use_later_tables,
 }  # fmt: skip
 
 

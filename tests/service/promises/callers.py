@@ -5,10 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from itertools import count
 from typing import Any
 
-from benchmarks.load import Answer, Line
+import httpx
+from benchmarks.load import HOST, Answer, Line
 from benchmarks.server import PATIENCE, Broken, NoAnswer
+
+from toplist.service.client import AsyncClient, Retries, ServiceError, Unreachable
+from toplist.service.client.client_request import ClientRequest
 
 from .journal import Journal
 
@@ -90,6 +95,55 @@ class Caller:
         if self._line is not None:
             self._line.close()
             self._line = None
+
+
+class Balancer(httpx.AsyncBaseTransport):
+    """Stands for a load balancer: each request goes to the next server, whether it answers or not."""
+
+    def __init__(self, *ports: int) -> None:
+        self._ports, self._turns = ports, count()
+        self._inner = httpx.AsyncHTTPTransport()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Hand a request on."""
+        request.url = request.url.copy_with(port=self._ports[next(self._turns) % len(self._ports)])
+        return await self._inner.handle_async_request(request)
+
+    async def aclose(self) -> None:
+        """Hang up."""
+        await self._inner.aclose()
+
+
+class LibraryCaller:
+    """A caller that is the client library behind a load balancer: it retries as often as the library does."""
+
+    def __init__(self, *ports: int, seed: int) -> None:
+        self._waits = 0
+        self._client = AsyncClient(
+            f"http://{HOST}", transport=Balancer(*ports), retries=Retries(chance=random.Random(seed)), sleep=self._sleep
+        )
+        self.unanswered = 0  # attempts that had no good answer, after which the request was sent again
+        self.tries = 0  # of the last request
+
+    async def _sleep(self, seconds: float) -> None:
+        self._waits += 1
+        await asyncio.sleep(seconds)
+
+    async def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        """Ask as the library does; what it would raise breaks the promise."""
+        before, by_id = self._waits, not path.endswith("/lists") or "request_id" in (body or {})
+        try:
+            told = await self._client.send(ClientRequest(method, path, dict[str, Any], body, repeatable=by_id))
+        except (ServiceError, Unreachable) as problem:
+            raise Broken(f"{method} {path} {body} failed after {self._waits - before} retries: {problem}") from problem
+        finally:
+            self.tries = self._waits - before + 1
+            self.unanswered += self._waits - before
+        return told
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._client.close()
 
 
 class Visitor:

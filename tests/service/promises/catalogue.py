@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from . import (
     memory,
     rebuilds,
     regret,
+    releases,
     stateful,
     takeovers,
 )
@@ -44,14 +46,14 @@ class Promise(NamedTuple):
         """Put it to the test, in a folder of its own; what was found."""
         return self._run(self.short if short else self.long)
 
-    def noticed(self) -> str:
-        """Plant its fault; what the check says of it.
+    def noticed(self, **more: Any) -> str:
+        """Plant its fault; what the check says of it, with some sizes changed.
 
         Raises `Broken` if it says nothing, or only that an answer did not come in time.
         """
         try:
             few = {"episodes": FAULTY_EPISODES, "fault": self.fault, "closed": 20.0}
-            told = self._run({**self.long, **few, **self.faulty})
+            told = self._run({**self.long, **few, **self.faulty, **more})
         except NoAnswer as problem:
             raise NoAnswer(f"{self.fault} was not noticed: {problem}") from problem
         except Broken as problem:
@@ -115,28 +117,38 @@ PROMISES: dict[str, Promise] = {
     ),
     "cluster": Promise(
         "11. several servers at once, killed, stopped, restarted and cut off, lose nothing and learn nothing twice",
-        cluster.check, {"episodes": 20}, {"episodes": 5, "last": 0.3},
+        cluster.check, {"episodes": 20}, {"episodes": 5, "last": 0.3}, tested=True,  # by those of one kind
     ),
     "cluster_kills": Promise(
         "11.1 kill -9 of random servers",
-        cluster.check, {"episodes": 200, "kinds": ("kill",), "pause": 1.5}, {}, tested=True, fault=REPLY_FIRST,
+        cluster.check, {"episodes": 200, "kinds": ("kill",), "pause": 1.5},
+        {"episodes": 1, "kinds": ("kill",), "last": 0.3}, fault=REPLY_FIRST,
     ),
     "cluster_stops": Promise(
         "11.2 owners that are stopped for longer than their lease",
-        cluster.check, {"episodes": 100, "kinds": ("stop",)}, {}, tested=True, fault=NOBODY_FENCES,
+        cluster.check, {"episodes": 100, "kinds": ("stop",), "fenced": 1},
+        {"episodes": 1, "kinds": ("stop",), "last": 0.3}, fault=NOBODY_FENCES, faulty={"fenced": 0},
     ),
     "cluster_cuts": Promise(
         "11.3 connections that are cut, slow, or work in one direction only",
-        cluster.check, {"episodes": 100, "kinds": ("cut",)}, {}, tested=True, fault=SAME_EPOCH,
+        cluster.check, {"episodes": 100, "kinds": ("cut",)},
+        {"episodes": 1, "kinds": ("cut",), "last": 0.3}, fault=SAME_EPOCH,
         faulty={"troubles": (LATE,)},  # a commit that is on its way while its owner takes another epoch
     ),
     "cluster_crashes": Promise(
         "11.4 the database is killed",
-        cluster.check, {"episodes": 50, "kinds": ("crash",), "pause": 1.0}, {}, tested=True, fault=REPLY_FIRST,
+        cluster.check, {"episodes": 50, "kinds": ("crash",), "pause": 1.0},
+        {"episodes": 1, "kinds": ("crash",), "last": 0.3}, fault=REPLY_FIRST,
     ),
     "cluster_restarts": Promise(
         "11.5 rolling restarts of all servers",
-        cluster.check, {"episodes": 20, "kinds": ("restart",)}, {}, tested=True, fault=OWN_CLOCK,
-        faulty={"episodes": 3},
+        cluster.check, {"episodes": 20, "kinds": ("restart",), "by_library": True, "median_gap": 2.0},
+        {"episodes": 1, "kinds": ("restart",), "by_library": True, "last": 0.3}, fault=OWN_CLOCK,
+        faulty={"episodes": 3, "median_gap": inf},
+    ),
+    "releases": Promise(
+        "12. servers that start at once make the tables once, and two releases run beside each other",
+        releases.check, {"races": 30, "episodes": 10}, {"races": 2, "episodes": 1, "last": 0.3},
+        fault=releases.NO_LOCK,
     ),
 }  # fmt: skip

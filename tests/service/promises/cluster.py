@@ -7,6 +7,7 @@ import random
 import time
 from collections import Counter
 from contextlib import closing
+from math import inf
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -51,11 +52,14 @@ class Played(NamedTuple):
 
 def check(
     folder: Path, episodes: int, seed: int = 9, last: float = 1.0, kinds: tuple[str, ...] = KINDS, pause: float = 0.3,
-    fault: str = "none", closed: float = CLOSED, troubles: tuple[str, ...] = TROUBLES,
+    fault: str = "none", closed: float = CLOSED, troubles: tuple[str, ...] = TROUBLES, by_library: bool = False,
+    fenced: int = 0, median_gap: float = inf,
 ) -> str:  # fmt: skip
     """So many episodes under load, and `last` seconds of load after them; what was found.
 
-    A fault is planted where one is named, and all must be closed within so many seconds.
+    A fault is planted where one is named, and all must be closed within so many seconds. Callers may retry only as
+    often as the client library does. So many requests must have met a fence, or the episodes showed nothing, and the
+    median of the longest gaps of the episodes of a kind must be below so many seconds.
     """
     database = PostgresServer()
     try:
@@ -64,7 +68,8 @@ def check(
         journal, history = Journal(), History(window=WINDOW)
         drama = Drama(cluster, random.Random(seed), kinds, troubles)
         export = folder / "events.ndjson"
-        played = asyncio.run(_all(cluster, drama, journal, history, episodes, seed, last, pause, fault, closed, export))
+        load = Load([server.port for server in cluster.servers], journal, history, seed, by_library)
+        played = asyncio.run(_all(cluster, drama, load, episodes, seed, last, pause, fault, closed, export))
         history.check()
         audit(journal, Log.of_export(export))
         _check_numbers(cluster.address)
@@ -78,6 +83,7 @@ def check(
         f"{what} {median(times):.2f} s in the median, {max(times):.2f} s at most"
         for what, times in sorted(played.waits.items())
     )
+    check_figures(played, fenced, median_gap)
     longest += _about_longest(drama, history, played)
     if back := history.until_all_answer(drama.database_away):
         if max(back) > RECOVERY:
@@ -94,6 +100,15 @@ def check(
         f"episode: {longest}; partitions and requests of the servers at the end: {counted}; snapshots of {learners} "
         f"learners equal to a rebuild from {log.events} events, numbered without gaps"
     )
+
+
+def check_figures(played: Played, fenced: int, median_gap: float) -> None:
+    """Raise `Broken` unless so many requests met a fence, and the median wait of each kind is below so many seconds."""
+    for what, times in played.waits.items():
+        if median(times) >= median_gap:
+            raise Broken(f"the median longest gap of {what} is {median(times):.2f} s, not under {median_gap:.0f} s")
+    if played.counted["fenced"] < fenced:
+        raise Broken(f"{played.counted['fenced']} requests met a fence, so the episodes show nothing")
 
 
 def _about_longest(drama: Drama, history: History, played: Played) -> str:
@@ -116,8 +131,8 @@ def _about_longest(drama: Drama, history: History, played: Played) -> str:
 
 
 async def _all(
-    cluster: Cluster, drama: Drama, journal: Journal, history: History, episodes: int, seed: int, last: float,
-    pause: float, fault: str, closed: float, export: Path,
+    cluster: Cluster, drama: Drama, load: Load, episodes: int, seed: int, last: float, pause: float, fault: str,
+    closed: float, export: Path,
 ) -> Played:  # fmt: skip
     await cluster.connect()
     try:
@@ -129,7 +144,6 @@ async def _all(
         for number in range(RANKINGS):
             create = cluster.servers[number % SERVERS].create
             await asyncio.to_thread(create, f"ranking-{number}", ITEMS, POSITIONS, click_window=WINDOW)
-        load = Load([server.port for server in cluster.servers], journal, history, seed)
         load.start()
         follower = Follower(cluster.servers, RANKINGS)
         follower.start()

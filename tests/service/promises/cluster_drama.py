@@ -53,6 +53,7 @@ class Drama:
         self.database_away: list[tuple[float, float]] = []  # from when to when, on the clock of the loop
         self._episodes: dict[str, Callable[[Server], Awaitable[None]]] = {
             "kill": self._kill, "stop": self._stop, "restart": self._restart, "crash": self._crash, "cut": self._cut,
+            "upgrade": self._change_release,
         }  # fmt: skip
 
     async def episode(self) -> str:
@@ -87,13 +88,18 @@ class Drama:
 
     async def _restart(self, _: Server) -> None:
         """All servers in turn and in order, each when the one before is ready."""
-        for number in range(SERVERS):
-            server = self._cluster.servers[number]
+        for server in self._cluster.servers:
             await asyncio.to_thread(server.wait_until_ready)
             await asyncio.to_thread(server.end)
             server.launch()
         for server in self._cluster.servers:
             await asyncio.to_thread(server.wait_until_ready)
+
+    async def _change_release(self, server: Server) -> None:
+        """A rolling restart by a later release, whose first server makes its tables, or back by this one."""
+        self._cluster.is_later = not self._cluster.is_later
+        self.details["to a later release" if self._cluster.is_later else "back"] += 1
+        await self._restart(server)
 
     async def _crash(self, _: Server) -> None:
         """The database ends at once, with all its connections, and starts again."""

@@ -6,7 +6,7 @@ import asyncio
 import random
 
 from .broken import NoAnswer
-from .callers import Visitor
+from .callers import LibraryCaller, Visitor
 from .cluster_drama import Drama
 from .history import History, Recorder
 from .journal import Journal
@@ -29,10 +29,13 @@ class Load:
         Where requests and replies are kept.
     seed : int
         Of what visitors do.
+    by_library : bool
+        Whether they retry as often as the client library does, not until there is an answer.
     """
 
-    def __init__(self, ports: list[int], journal: Journal, history: History, seed: int) -> None:
+    def __init__(self, ports: list[int], journal: Journal, history: History, seed: int, by_library: bool) -> None:
         self._ports, self._journal, self._history, self._seed = ports, journal, history, seed
+        self._by_library = by_library
         self._over = asyncio.Event()
         self.callers: list[Recorder] = []
         self._task: asyncio.Future[list[None]] | None = None
@@ -41,7 +44,8 @@ class Load:
         first = number % len(self._ports)
         timeout = SHORT_TIMEOUT if number % 2 else LONG_TIMEOUT
         ports = self._ports[first:] + self._ports[:first]
-        self.callers.append(Recorder(self._history, *ports, patience=PATIENCE, timeout=timeout))
+        library = LibraryCaller(*ports, seed=number) if self._by_library else None
+        self.callers.append(Recorder(self._history, *ports, library=library, patience=PATIENCE, timeout=timeout))
         return self.callers[-1]
 
     async def _come_again(self, number: int) -> None:
@@ -60,7 +64,9 @@ class Load:
             await own.ask("PUT", f"{path}/items", {"items": [{"id": item}]})
             await asyncio.sleep(THINKING)
             await own.ask("POST", f"{path}/items/remove", {"ids": [item]})
-            self._journal.listed(await own.ask("POST", f"{path}/lists", {"deferred": True}), None)
+            request = f"guest-{number}" if self._by_library else None  # the library gives each request an id
+            asked = {"deferred": True} | ({"request_id": request} if request else {})
+            self._journal.listed(await own.ask("POST", f"{path}/lists", asked), request)
 
     def start(self) -> None:
         """Let them come."""
@@ -93,6 +99,8 @@ class Load:
         finally:
             for caller in self.callers:
                 caller.close()
+                if caller.library is not None:
+                    await caller.library.close()
 
 
 async def play(load: Load, drama: Drama, episodes: int, pause: float, chance: random.Random) -> dict[str, list[float]]:

@@ -12,7 +12,7 @@ from benchmarks.server import UNLIMITED, Server, free_port
 from forking import ForkedProcess
 from postgres_server import PostgresServer
 
-from .altered import PROGRAM
+from .altered import LATER, NO_FAULT, PROGRAM
 from .proxy import Proxy
 
 SERVERS, PARTITIONS = 3, 8
@@ -38,6 +38,16 @@ class Cluster:
         self.servers = [self._server(number, folder, fault) for number in range(SERVERS)]
         self.to_database: list[Proxy] = []
         self.to_others: list[Proxy] = []
+
+    @property
+    def is_later(self) -> bool:
+        """Whether servers are of a later release from their next start on."""
+        return all(LATER in server.program for server in self.servers)
+
+    @is_later.setter
+    def is_later(self, is_later: bool) -> None:
+        for number, server in enumerate(self.servers):
+            server.program = PROGRAM, str(CLOCKS[number]), LATER if is_later else NO_FAULT, "serve"
 
     def _server(self, number: int, folder: Path, fault: str) -> Server:
         settings = {

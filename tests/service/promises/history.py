@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from benchmarks.server import Broken
 
-from .callers import Caller
+from .callers import Caller, LibraryCaller
 
 CERTAIN = 0.6  # of a window, in which a report surely counts: the clock of a database is known to some extent only
 
@@ -144,18 +144,22 @@ class History:
 
 
 class Recorder(Caller):
-    """A caller whose requests and answers are kept."""
+    """A caller whose requests and answers are kept; it may ask as the client library does."""
 
-    def __init__(self, history: History, *ports: int, **more: Any) -> None:
+    def __init__(self, history: History, *ports: int, library: LibraryCaller | None = None, **more: Any) -> None:
         super().__init__(*ports, **more)
-        self._history = history
+        self._history, self.library = history, library
         self.longest = 0.0  # seconds from the first sending of a request to its answer
 
     async def ask(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        """Ask until there is an answer, and keep both."""
+        """Ask until there is an answer, or as often as the library does, and keep both."""
         now = asyncio.get_running_loop().time
         begun = now()
-        answer = await super().ask(method, path, body)
+        if self.library is None:
+            answer = await super().ask(method, path, body)
+        else:
+            answer = await self.library.ask(method, path, body)
+            self.tries, self.unanswered = self.library.tries, self.library.unanswered
         self._history.calls.append(Call(begun, now(), method, path, body or {}, answer, self.tries))
         self.longest = max(self.longest, now() - begun)
         return answer

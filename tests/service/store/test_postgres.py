@@ -7,6 +7,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import psycopg
 import pytest
 from postgres_server import database
 from running import at_work, front, postgres_store, run
@@ -304,6 +305,32 @@ def test_servers_that_start_at_once_make_the_tables_once(address: str) -> None:
     with pytest.raises(InvalidInput, match="which only a toplist that knows version 6 can use"):
         migrate(session)
     session.close()
+
+
+IN_USE = {
+    "a commit": ("UPDATE toplist.parts SET last_seq = 0", "INSERT INTO toplist.totals VALUES (0, 0, 0, 0)"),
+    "a look at the servers": (
+        "INSERT INTO toplist.servers VALUES ('a', 'b', false, now())", "SELECT * FROM toplist.totals"
+    ),
+}  # fmt: skip
+CHANGES = "".join(f"ALTER TABLE toplist.{table} ADD COLUMN more text;" for table in ("totals", "parts", "servers"))
+
+
+@pytest.mark.parametrize("use", IN_USE)
+def test_tables_are_changed_while_other_servers_use_them(address: str, use: str) -> None:
+    first, second = IN_USE[use]
+    steps = (*VERSIONS, Version(CHANGES, works_with=1))
+    with ThreadPoolExecutor(1) as thread, psycopg.connect(address) as other, closing(Session(address)) as session:
+        other.execute("SET deadlock_timeout = '60s'")  # so that the server that changes the tables has to give way
+        other.execute(first)
+        changing = thread.submit(migrate, session, steps)
+        until = monotonic() + 30.0
+        while not other.execute("SELECT 1 FROM pg_locks WHERE NOT granted").fetchone():
+            assert monotonic() < until
+        other.execute(second)  # while the other one waits
+        other.commit()
+        changing.result(60.0)
+        assert session.run([Statement("SELECT more FROM parts")]) == [[]]
 
 
 def test_a_server_that_starts_waits_for_another_that_makes_tables_for_longer_than_a_lease(address: str) -> None:

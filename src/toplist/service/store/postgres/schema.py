@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import psycopg
+
 from toplist.core.problem import InvalidInput
+from toplist.service.errors import StoreUnavailable
 from toplist.service.store.digests import TABLES
 from toplist.service.store.postgres.session import FENCED, SCHEMA, Session
 
+ATTEMPTS = 10  # to bring the tables to the latest version while other servers use them
 LOCK = 0x746F706C  # of the transaction that brings the tables to the latest version
 _TOTALS, _VERSIONS = f"{SCHEMA}.totals", f"{SCHEMA}.versions"
 
@@ -164,6 +168,16 @@ DIVIDED = 3  # the version from which on a database can be divided
 
 def migrate(session: Session, versions: tuple[Version, ...] = VERSIONS) -> None:
     """Bring the tables to the latest version; of several servers that start at once, one does it."""
+    for left in reversed(range(ATTEMPTS)):
+        try:
+            _migrate(session, versions)
+            return
+        except StoreUnavailable as problem:  # reads of other servers lock tables in any order
+            if not left or not isinstance(problem.__cause__, psycopg.errors.DeadlockDetected):
+                raise
+
+
+def _migrate(session: Session, versions: tuple[Version, ...]) -> None:
     with session.transaction() as connection:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         if connection.execute("SELECT to_regclass(%s)", (_VERSIONS,)).fetchone() == (None,):
@@ -179,6 +193,8 @@ def migrate(session: Session, versions: tuple[Version, ...] = VERSIONS) -> None:
                 f"The database has version {version} of the tables, which only a toplist that knows version "
                 f"{works_with} can use, but this one knows versions up to {len(versions)}; use a later release."
             )
+        if 0 < version < len(versions):  # commits of other servers lock this table first, too
+            connection.execute(f"LOCK TABLE {SCHEMA}.parts IN EXCLUSIVE MODE")
         for number, step in enumerate(versions[version:], version + 1):
             connection.execute(step.script)
             connection.execute(f"INSERT INTO {_VERSIONS} VALUES (%s, %s)", (number, step.works_with))

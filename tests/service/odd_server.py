@@ -23,7 +23,15 @@ NEXT = schema.Version(
     works_with=len(schema.VERSIONS),
 )
 
+LATER_VERSIONS = (*schema.VERSIONS, NEXT)
+
+
+def use_later_tables() -> None:
+    """Be a later release in this process."""
+    schema.migrate.__defaults__ = (LATER_VERSIONS,)
+
+
 if __name__ == "__main__":
     if os.environ.get("SERVER_LATER_TABLES"):
-        schema.migrate.__defaults__ = ((*schema.VERSIONS, NEXT),)
+        use_later_tables()
     sys.exit(main(sys.argv[1:]))
