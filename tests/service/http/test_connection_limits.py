@@ -138,7 +138,7 @@ def test_while_most_connections_are_held_by_few_addresses_idle_ones_of_others_st
                 writer.write(GET[:20])
             await until(lambda: sum(each.unfinished_since is not None for each in host.connections) == 5)
             for each in host.connections:
-                each._since -= 60.0
+                each.waiting_since -= 60.0
             for source, status in (("127.0.0.2", 503), ("127.0.0.3", 200)):
                 reader, writer = await host.connect(source)
                 writer.write(GET)

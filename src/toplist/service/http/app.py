@@ -19,7 +19,7 @@ from toplist.service.http.accept import check_accept
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.admission import Admission
 from toplist.service.http.auth import KnownKey
-from toplist.service.http.bodies import COMPLETE, Bodies, Decode, Disconnected, Receive, Share
+from toplist.service.http.bodies import COMPLETE, Bodies, BudgetShare, Decode, Disconnected, Receive
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
@@ -177,7 +177,7 @@ class App:
         self._check_in_flight(route)
         return route, found
 
-    def _share_of(self, exchange: Exchange) -> Share:
+    def _share_of(self, exchange: Exchange) -> BudgetShare:
         """The share of the budget for large bodies that the caller of an admitted request has."""
         if exchange.key is not None:
             return self._bodies.share_of(exchange.key.name, "", True)

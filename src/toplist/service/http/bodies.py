@@ -74,7 +74,7 @@ class ByteBudget:
             del self._by_caller[caller]
 
 
-class Share(NamedTuple):
+class BudgetShare(NamedTuple):
     """What one caller may have of a budget."""
 
     budget: ByteBudget
@@ -112,15 +112,15 @@ class Bodies:
         self._of_strangers = ByteBudget(limits.bodies_bytes // OF_STRANGERS, SHARES_OF_STRANGERS, self.on_the_way)
         self.memory = WorkMemory(limits.bodies_memory << 20)
 
-    def share_of(self, key: str | None, address: str, needs_keys: bool) -> Share:
+    def share_of(self, key: str | None, address: str, needs_keys: bool) -> BudgetShare:
         """The share of a key or, if it is None, of callers of an address, where others may need keys."""
         if key is not None:
-            return Share(self.on_the_way, f"key {key}")
-        return Share(self._of_strangers if needs_keys else self.on_the_way, address_group(address))
+            return BudgetShare(self.on_the_way, f"key {key}")
+        return BudgetShare(self._of_strangers if needs_keys else self.on_the_way, address_group(address))
 
     async def read(
         self, route: CompiledRoute, decode: Decode, headers: Mapping[bytes, bytes], receive: Receive,
-        share: Share | None,
+        share: BudgetShare | None,
     ) -> tuple[Any, int]:  # fmt: skip
         """The decoded body of a request, and how much of `memory` it holds; or the problem with it.
 
@@ -180,7 +180,7 @@ class Bodies:
         await self.memory.take(size)
         return size
 
-    def hold_content(self, share: Share, size: int) -> int:
+    def hold_content(self, share: BudgetShare, size: int) -> int:
         """Take the bytes of a large response until it is sent; raises the problem if there are too many."""
         size = share.needed(size)
         if not share.take(size):
@@ -211,7 +211,7 @@ def decode_body(raw: bytes, decode: Decode) -> Any:
 class _Chunks:
     """A body that arrives in parts; one that arrives whole is bounded by the buffer of its connection."""
 
-    def __init__(self, share: Share, most: int) -> None:
+    def __init__(self, share: BudgetShare, most: int) -> None:
         self._share, self._most = share, most
         self._taken = 0
 
@@ -260,7 +260,7 @@ def _too_large(limit: int) -> HttpProblem:
     return HttpProblem("too-large", f"The body has more than {limit} bytes; send less per request.")
 
 
-def _too_many(share: Share) -> HttpProblem:
+def _too_many(share: BudgetShare) -> HttpProblem:
     total, most = share.budget.total, share.budget.most
     detail = f"Large bodies on their way have {total} bytes, the limit, or {most} of them yours alone; try again soon."
     return HttpProblem("busy", detail, headers={"retry-after": "1"})

@@ -47,7 +47,7 @@ class Connection(HttpToolsProtocol):
         super().__init__(*args, **kwargs)
         self._address = ""
         self._counted = False  # in `counts`
-        self._since = 0.0  # when it began to wait for a request, or for the rest of one
+        self.waiting_since = 0.0  # when it began to wait for a request, or for the rest of one
         self._is_unfinished = False  # whether it has waited for the rest of a head since then
         self._in_head = True  # or between requests
         self._head_begun = False
@@ -65,7 +65,7 @@ class Connection(HttpToolsProtocol):
     def begin(self, address: str) -> None:
         """Count the connection, which the server has accepted."""
         self._address, self._counted = address, True
-        self._since = self.loop.time()
+        self.waiting_since = self.loop.time()
         self.counts.add(self, address)
 
     def end(self) -> None:
@@ -82,7 +82,7 @@ class Connection(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin to wait for a request."""
         super().connection_made(transport)
-        self._since = self.loop.time()
+        self.waiting_since = self.loop.time()
         if self.scheme == "https":
             transport.set_write_buffer_limits(TLS_UNSENT)
 
@@ -140,7 +140,7 @@ class Connection(HttpToolsProtocol):
             return
         if self._head_begun and not self._is_unfinished:
             self._is_unfinished = True
-            self._since = self.loop.time()
+            self.waiting_since = self.loop.time()
         if not self._boundary:
             self._raw += len(data)
             if self._raw > self.limits.head_bytes:
@@ -193,7 +193,7 @@ class Connection(HttpToolsProtocol):
         """The head is complete."""
         self._in_head = self._head_begun = self._is_unfinished = False
         self._raw = self._unwanted = 0
-        self._since = self.loop.time()
+        self.waiting_since = self.loop.time()
         super().on_headers_complete()
         if not self.pipeline:
             self._running = self.cycle
@@ -202,7 +202,7 @@ class Connection(HttpToolsProtocol):
         """The request is complete."""
         self._in_head = self._boundary = True
         if self.cycle.response_complete:
-            self._since = self.loop.time()
+            self.waiting_since = self.loop.time()
             return
         cast(dict[str, Any], self.scope)[COMPLETE] = True
         super().on_message_complete()
@@ -226,7 +226,7 @@ class Connection(HttpToolsProtocol):
         if self._half_closed and not self._is_answering():
             self.transport.close()
             return
-        self._since = self.loop.time()
+        self.waiting_since = self.loop.time()
         if not self._held:
             self.flow.resume_reading()
 
@@ -234,10 +234,10 @@ class Connection(HttpToolsProtocol):
     def idle_since(self) -> float | None:
         """Since when it waits for a request, or for the handshake of TLS before; None if it does not."""
         if self.transport is None:
-            return None if self.end_handshake is None else self._since
+            return None if self.end_handshake is None else self.waiting_since
         if not self._in_head or self._head_begun or self.transport.is_closing():
             return None
-        return self._since if self._running is None or self._running.response_complete else None
+        return self.waiting_since if self._running is None or self._running.response_complete else None
 
     @property
     def unfinished_since(self) -> float | None:
@@ -246,7 +246,7 @@ class Connection(HttpToolsProtocol):
             return None
         running = self._running
         is_answered_next = running is not None and not running.response_started and not running.more_body
-        return None if is_answered_next else self._since
+        return None if is_answered_next else self.waiting_since
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The client sends no more: close, unless a complete request is unanswered. With TLS, always close."""
@@ -262,7 +262,7 @@ class Connection(HttpToolsProtocol):
         self._mark = None
         if self.transport.is_closing() or (self._running is not None and not self._running.response_complete):
             return  # the application limits the time of a body that it reads
-        waited = now - self._since
+        waited = now - self.waiting_since
         if self.idle_since is not None:
             if waited > self.limits.idle:
                 self.transport.close()

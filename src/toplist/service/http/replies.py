@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from toplist.service.http.bodies import AsgiMessage, Disconnected, Receive, Share
+from toplist.service.http.bodies import AsgiMessage, BudgetShare, Disconnected, Receive
 from toplist.service.http.routing import StreamResponse
 
 PIECE = 64 << 10  # bytes handed to the connection at once
@@ -54,7 +54,7 @@ async def _send_pieces(send: Send, content: bytes) -> None:
 class StreamReply:
     """Sends a response in parts, each of which finds room in the budget, until the client disconnects."""
 
-    def __init__(self, response: StreamResponse, share: Share) -> None:
+    def __init__(self, response: StreamResponse, share: BudgetShare) -> None:
         self._parts, self._media = response.parts, response.media.encode()
         self._on_end = response.on_end
         self._share = share
