@@ -369,7 +369,7 @@ def test_verdicts_can_be_read_by_programs(folder: Path) -> None:
     assert reproduce(folder, "li2019", "--quick", "--quiet") == Exit.FINE
     kept = json.loads((folder / "li2019/figure1/verdict.json").read_text())
     assert kept["outcome"] == "not met"
-    assert kept["size"] == {"steps": 50, "runs": 2, "seed": 0, "quick": True}
+    assert kept["size"] == {"steps": 50, "runs": 2, "seed": 0, "quick": True, "runs_given": False}
     assert set(kept) == {
         "format", "format_version", "experiment", "outcome", "claims", "size", "seconds", "data", "substitute",
         "finished", "version", "machine", "parts", "regrets",
