@@ -265,7 +265,7 @@ def _free_bytes(device: Any) -> int:
 
 
 def _kernel(device: Any, label: str, layout: BatchLayout, runs: int) -> Any:
-    """The kernel of a policy on a GPU, for batches of at most so many runs."""
+    """The kernel of a policy on a GPU, for batches of up to this many runs."""
     with device.context():
         try:
             return device.prepare(layout, runs)

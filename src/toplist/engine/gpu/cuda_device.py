@@ -98,7 +98,7 @@ class CudaDevice:
         return host
 
     def prepare(self, layout: BatchLayout, runs: int) -> Any:
-        """The kernel for batches of at most so many runs; raises DoesNotCompile."""
+        """The kernel for batches of up to `runs` runs; raises DoesNotCompile."""
         threads = self._cuda.get_current_device().MULTIPROCESSOR_COUNT * (65_536 // REGISTERS)
         reads = layout.run_bytes() > LARGE and layout.player.setup.problem.features == 0
         registers = FEWER if reads and runs > threads else REGISTERS

@@ -169,9 +169,8 @@ class App:
         try:
             route, found = self._find(exchange.method, raw_path if raw_path is not None else scope["path"].encode())
         except HttpProblem:
-            exchange.admission.admit(
-                None, exchange.headers, scope, exchange.address
-            )  # the limits also apply to unknown paths
+            # The limits also apply to unknown paths.
+            exchange.admission.admit(None, exchange.headers, scope, exchange.address)
             raise
         exchange.label, exchange.for_visitors = route.label, route.for_visitors
         self._check_in_flight(route)
@@ -215,9 +214,8 @@ class App:
             exchange.cors = origins.admit(exchange.headers)
             origins.check_tokens()
         except HttpProblem:
-            exchange.admission.admit(
-                route, exchange.headers, scope, exchange.address
-            )  # the limits also apply to other origins
+            # The limits also apply to other origins.
+            exchange.admission.admit(route, exchange.headers, scope, exchange.address)
             raise
 
     async def _handle(

@@ -89,7 +89,7 @@ class BudgetShare(NamedTuple):
         self.budget.give_back(self.caller, size)
 
     def needed(self, size: int) -> int:
-        """What a response of so many bytes takes: one that is larger than the share takes all of that."""
+        """The bytes that a response takes from the share, at most all of it."""
         return min(size, self.budget.most)
 
 
