@@ -219,7 +219,7 @@ def test_check_takes_names_of_every_catalogue(capsys: Output) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["os:sep"], "os:sep is '/', but must be a part of toplist, as a policy, a click model or an index, or make"),
+        (["os:sep"], "os:sep is '/', but must be a part of toplist (a policy, a click model, an index ...) or make"),
         (["dmc"], "There is no 'dmc' among policies, worlds, click models and starts; perhaps you mean 'dcm', or name"),
         (["forced"], "It is a start, and there are no promises to check for that; there are promises of"),
         (["random", "--world", "b-lb"], "--world is for click models, but that is none; leave it out"),

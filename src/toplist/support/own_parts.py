@@ -64,7 +64,7 @@ def checked_part(label: str, made: Any, kind: str) -> Any:
 
 def kind_title(kind: str) -> str:
     """What messages call a kind of part."""
-    return "a part of toplist, as a policy, a click model or an index," if kind == ANY else KINDS[kind].title
+    return "a part of toplist (a policy, a click model, an index ...)" if kind == ANY else KINDS[kind].title
 
 
 def part_names(module: Any, kind: str) -> list[str]:
