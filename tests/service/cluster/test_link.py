@@ -6,12 +6,21 @@ import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from running import run
 
 from toplist.service.cluster.listener import MOST_STRANGERS, Listener, Parts
-from toplist.service.cluster.messages import Ask, ForwardedAnswer
+from toplist.service.cluster.messages import (
+    Ask,
+    Elsewhere,
+    ForwardedAnswer,
+    ForwardedKey,
+    Part,
+    decode_message,
+    encode_message,
+)
 from toplist.service.cluster.peers import NotSent, OutcomeUnknown, Peers
 
 SECRET = b"known to all servers"
@@ -252,3 +261,14 @@ def test_a_server_that_cannot_be_reached_was_asked_nothing() -> None:
                 await send(peers, f"127.0.0.1:{port}", ask())
 
     run(work())
+
+
+def test_messages_of_a_later_release_are_read() -> None:
+    """A later release may add fields at the end, with a default for messages of this one."""
+    key = ForwardedKey("page", ["front"])
+    ask = Ask(1, 2, "make_list", ["front"], b"", b"{}", b"an id", "10.0.0.7", key)
+    for said in (ask, ForwardedAnswer(1, 200, b"{}", b"application/json", {"a": "b"}), Part(1, b"x"), Elsewhere(1)):
+        fields = msgspec.msgpack.decode(encode_message(said))
+        assert decode_message(msgspec.msgpack.encode([*fields, "added later"])) == said
+    shorter = msgspec.msgpack.decode(encode_message(ask))[:-1]
+    assert decode_message(msgspec.msgpack.encode(shorter)) == replace(ask, key=None)

@@ -11,6 +11,9 @@ from benchmarks.server import UNLIMITED, Server, free_port, item_names
 from forking import ForkedProcess
 from postgres_server import database
 
+from toplist.service.cluster.cluster import ClusterCounts
+from toplist.service.http.metrics import cluster_metrics
+
 SECRET = "the secret of all servers of a test"
 LEASE = 1.0
 PATIENCE = 60.0  # seconds
@@ -119,6 +122,12 @@ def metric(server: Server, name: str) -> float:
     return float(found[1])
 
 
+def test_a_server_without_partitions_says_nothing_of_leases() -> None:
+    said = {each.name: each.samples for each in cluster_metrics(ClusterCounts(0, None, 0, {}, {}))}
+    assert said["toplist_lease_seconds"] == []  # at 0, an alarm would go off
+    assert said["toplist_partitions"][0].value == 0
+
+
 @pytest.mark.slow
 def test_the_view_and_the_metrics_of_a_cluster(servers: list[Server]) -> None:
     first, second = servers
@@ -142,6 +151,7 @@ def test_the_view_and_the_metrics_of_a_cluster(servers: list[Server]) -> None:
     assert sum(metric(server, "toplist_partitions") for server in servers) == PARTITIONS
     assert all(0.0 <= metric(server, "toplist_lease_seconds") <= LEASE for server in servers)
     assert all(metric(server, 'toplist_partition_moves_total{how="taken"}') > 0 for server in servers)
+    assert all(metric(server, "toplist_commits_fenced_total") == 0 for server in servers)
     second.end()
     wait_for_owners(first, 1)
     assert metric(first, "toplist_partitions") == PARTITIONS

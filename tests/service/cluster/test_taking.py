@@ -6,6 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from postgres_server import database
 from running import at_work, front, run
@@ -19,7 +20,8 @@ from toplist.service.live.service import Service
 from toplist.service.live.transaction import OpenStore
 from toplist.service.store.digests import TABLES
 from toplist.service.store.postgres import PostgresReader, PostgresStore
-from toplist.service.store.postgres.database import Database
+from toplist.service.store.postgres.committed import CommittedStore
+from toplist.service.store.postgres.database import READERS, Database
 from toplist.service.store.postgres.members import ClusterRows, be_seen, divide
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.protocol import LogMark
@@ -76,6 +78,74 @@ def test_a_partition_that_cannot_be_served_is_given_back_and_tried_later(
             await follow()
             await until(lambda: len(said) == 2)
             assert [each["again"] for each in said] == [1.0, 2.0]
+            await owners.stop()
+
+    run(work())
+
+
+def test_windows_are_closed_and_events_deleted_by_the_owner_alone(address: str) -> None:
+    """The work that no request asks for begins once a partition is owned, and ends when it is lost."""
+
+    async def work() -> None:
+        begun: list[asyncio.Task[None]] = []
+
+        def start_work(_: Service) -> list[asyncio.Task[None]]:
+            begun.append(asyncio.create_task(asyncio.sleep(PATIENCE)))
+            return begun[-1:]
+
+        with closing(Database(address)) as shared, closing(Database(address)) as other:
+            divide(shared, 1)
+            owners = Owners(shared, ADDRESS, DatabaseClock(), lambda _: None, lambda _: None)
+            partitions = Partitions(
+                shared, 1 << 20, lambda _, open_store: Service("db", open_store=open_store), start_work,
+                lambda *_, **__: None,
+            )  # fmt: skip
+
+            async def follow() -> None:
+                partitions.follow(owners, owners.rows, lambda: None)
+                await until(lambda: not partitions.is_moving(0))
+
+            await owners.ask()
+            taken = other.take(0)  # faster than this one, which thinks that it is free
+            assert taken is not None
+            await follow()
+            assert (begun, partitions.owned) == ([], {})
+            other.release(0, taken.epoch)
+            await owners.ask()
+            await follow()
+            assert [task.done() for task in begun] == [False]
+            shared.run([Statement("UPDATE parts SET lease_until = clock_timestamp()")])
+            assert other.take(0) is not None
+            await owners.ask()
+            await follow()
+            assert [task.cancelled() for task in begun] == [True]
+            assert partitions.moves == {"taken": 1, "lost": 1}
+            await owners.stop()
+
+    run(work())
+
+
+def test_reads_do_not_wait_behind_takeovers_that_wait_for_a_lock(address: str) -> None:
+    """An owner that was stopped within a commit keeps the rows of all its partitions locked for a while."""
+    many = 3 * READERS
+
+    async def work() -> None:
+        with closing(Database(address)) as shared, psycopg.connect(address) as stopped:
+            divide(shared, many)
+            owners = Owners(shared, ADDRESS, DatabaseClock(), lambda _: None, lambda _: None)
+            partitions = Partitions(
+                shared, 1 << 20, lambda _, open_store: Service("db", open_store=open_store), lambda _: [],
+                lambda *_, **__: None,
+            )  # fmt: skip
+            await owners.ask()
+            stopped.execute("SELECT 1 FROM toplist.parts FOR UPDATE")
+            partitions.follow(owners, owners.rows, lambda: None)
+            await asyncio.sleep(0.1)
+            assert await CommittedStore(shared, 0).read(lambda reader: reader.last_seq()) == 0
+            assert all(map(partitions.is_moving, range(many)))
+            stopped.rollback()
+            await partitions.give_back_all(lambda: None)
+            assert partitions.moves["taken"] == partitions.moves["handed over"] == many
             await owners.stop()
 
     run(work())

@@ -31,6 +31,7 @@ from toplist.service.store.protocol import (
     LogReader,
     RankingRow,
     Row,
+    ShiftWindows,
 )
 from toplist.service.wire import RankingSpec
 
@@ -87,9 +88,17 @@ def test_parts_commit_together_and_a_fenced_one_fails_alone(address: str, monkey
         taken = other.take(2)
         assert taken is not None
         assert taken.last_seq == 1
+        assert shared.writer.fenced == 0
         found = commit_at_once(shared, stores, [[event(2)]] * PARTS)
         assert [type(problem) for problem in found] == [type(None), type(None), Fenced, type(None)]
         assert found[2].part == 2
+        assert shared.writer.fenced == 1
+        shared.run([Statement("UPDATE parts SET lease_until = clock_timestamp() WHERE part = 3")])
+        assert other.take(3) is not None
+        stores[3].write([ShiftWindows(0, 1)])  # which is committed apart
+        with pytest.raises(Fenced):
+            stores[3].commit()
+        assert shared.writer.fenced == 2
         for part, store in enumerate(stores):
             with closing(PostgresReader(address, part)) as reader:
                 assert reader.last_seq() == (1 if part == 2 else 2)

@@ -307,6 +307,15 @@ def test_servers_that_start_at_once_make_the_tables_once(address: str) -> None:
     session.close()
 
 
+def test_a_database_that_is_too_old_is_refused_with_a_sentence(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toplist.service.store.postgres.schema.OLDEST", 99)
+    with (
+        closing(Session(address)) as session,
+        pytest.raises(InvalidInput, match=r"is PostgreSQL \d\d, but the store needs version 99 or newer"),
+    ):
+        migrate(session)
+
+
 IN_USE = {
     "a commit": ("UPDATE toplist.parts SET last_seq = 0", "INSERT INTO toplist.totals VALUES (0, 0, 0, 0)"),
     "a look at the servers": (

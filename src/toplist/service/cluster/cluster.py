@@ -35,7 +35,8 @@ class ClusterCounts(NamedTuple):
     """Numbers of this server for metrics."""
 
     owned: int  # partitions
-    shortest_lease: float  # seconds
+    shortest_lease: float | None  # seconds; None where none is owned
+    fenced: int  # commits since the start
     moves: Mapping[str, int]  # of partitions since the start, by kind
     requests: Mapping[str, int]  # since the start, by where they were answered
 
@@ -219,7 +220,8 @@ class Cluster:
     def counts(self) -> ClusterCounts:
         """Numbers for metrics."""
         leases = [held.lease_left for held in self.partitions.owned.values()]
-        return ClusterCounts(len(leases), min(leases, default=0.0), self.partitions.moves, self.requests)
+        fenced = self.database.writer.fenced
+        return ClusterCounts(len(leases), min(leases, default=None), fenced, self.partitions.moves, self.requests)
 
     async def view(self) -> ClusterView:
         """Servers and partitions, as the database said when it was last asked, and what waits in partitions now."""

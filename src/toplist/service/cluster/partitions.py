@@ -168,7 +168,7 @@ class Partitions:
         """Take a partition, and serve it once its state is loaded; whether it was taken."""
         loop = asyncio.get_running_loop()
         try:
-            store = await loop.run_in_executor(self._database.reading, PostgresStore, self._database, number)
+            store = await loop.run_in_executor(self._database.moving, PostgresStore, self._database, number)
             service = self._make_service(number, lambda _: store)
             try:
                 await service.start()

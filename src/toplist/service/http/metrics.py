@@ -167,7 +167,7 @@ class Metrics(Collector):
         )
 
         if self.cluster_counts is not None:
-            yield from _cluster_metrics(self.cluster_counts())
+            yield from cluster_metrics(self.cluster_counts())
 
     async def exposition(self) -> tuple[bytes, str]:
         """All metrics in the Prometheus text format, and its media type."""
@@ -188,11 +188,17 @@ class _Collected(CollectorRegistry):
         return iter(self._metrics)
 
 
-def _cluster_metrics(counts: ClusterCounts) -> Iterator[Metric]:
+def cluster_metrics(counts: ClusterCounts) -> Iterator[Metric]:
     """Metrics of a server among others."""
     yield GaugeMetricFamily("toplist_partitions", "Partitions that this server owns.", counts.owned)
-    yield GaugeMetricFamily(
-        "toplist_lease_seconds", "Seconds left of the lease that ends first.", max(0.0, counts.shortest_lease)
+    lease = GaugeMetricFamily("toplist_lease_seconds", "Seconds left of the lease that ends first, where there is one.")
+    if counts.shortest_lease is not None:  # else an alarm at 0 would go off
+        lease.add_metric((), max(0.0, counts.shortest_lease))
+    yield lease
+    yield CounterMetricFamily(
+        "toplist_commits_fenced",
+        "Commits of partitions that another server had taken over; nothing of them was written.",
+        counts.fenced,
     )
     moves = CounterMetricFamily("toplist_partition_moves", "Partitions taken, handed over and lost.", labels=("how",))
     for how in ("taken", "handed over", "lost"):

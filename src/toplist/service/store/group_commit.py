@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
 
 from toplist.service.errors import StoreUnavailable
+from toplist.service.store.commit_thread import CommitThread
 from toplist.service.store.protocol import CLOCK, EventRow, Row, Store
 
 GATHERED = 4  # changes of a commit from which on the next one waits for others that are on their way
@@ -51,7 +51,7 @@ class GroupCommit:
         self._committing: list[Row] = []  # of the commit in progress
         self._watching: list[list[EventRow]] = []
         self._task: asyncio.Task[None] | None = None
-        self._thread = ThreadPoolExecutor(1, "toplist-commit")
+        self._thread = CommitThread(self._loop)
         self.last_seq = 0  # of the last event handed over, committed or not
         self.last_time = 0  # of that event, in milliseconds
         self.counts = CommitCounts()
@@ -145,7 +145,7 @@ class GroupCommit:
 
     def close(self) -> None:
         """End the thread of commits."""
-        self._thread.shutdown()
+        self._thread.close()
 
     async def _work(self) -> None:
         try:
@@ -157,7 +157,7 @@ class GroupCommit:
                     if self._committing:
                         self._begun = monotonic()
                         self._store.write(self._committing)
-                        await self._loop.run_in_executor(self._thread, self._store.commit)
+                        await self._thread.run(self._store.commit)
                         self._end_commit(len(waiting))
                 except Exception as problem:
                     self._troubled = self._troubled or self._begun

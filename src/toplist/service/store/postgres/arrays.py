@@ -11,7 +11,8 @@ import psycopg
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 
-_HEAD = Struct(">iiIii").pack  # dimensions, whether values may be missing, type, length, first index
+_HEAD_FORM = "iiIii"  # dimensions, whether values may be missing, type, length, first index
+_HEAD = Struct(">" + _HEAD_FORM).pack
 _EMPTY = Struct(">iiI").pack
 _LENGTH = Struct(">i").pack
 _SHORT = [_LENGTH(length) for length in range(1024)]
@@ -50,8 +51,7 @@ def encode_array(kind: str, values: Sequence[Any]) -> EncodedArray:
     if not count:
         return EncodedArray(_EMPTY(0, 0, code))
     if kind in _WHOLE:
-        numbers = [_whole_numbers(kind, values[at : at + _AT_ONCE]) for at in range(0, count, _AT_ONCE)]
-        return EncodedArray(b"".join([_HEAD(1, 0, code, count, 1), *numbers]))
+        return EncodedArray(_whole_numbers(*_WHOLE[kind], code, values))
     parts = [_HEAD(1, 1, code, count, 1)]
     for value in values:
         if value is None:
@@ -63,14 +63,20 @@ def encode_array(kind: str, values: Sequence[Any]) -> EncodedArray:
     return EncodedArray(b"".join(parts))
 
 
-def _whole_numbers(kind: str, values: Sequence[int]) -> bytes:
-    """Each number after its length."""
-    size, form = _WHOLE[kind]
-    fields = [size] * (2 * len(values))
+def _whole_numbers(size: int, form: str, code: int, values: Sequence[int]) -> bytes:
+    """An array of numbers, each after its length."""
+    count = len(values)
+    fields = [size] * (2 * count)
     fields[1::2] = values
-    return _packing(form, len(values))(*fields)
+    if count <= _AT_ONCE:  # with what comes before them, by one call: most commits are small
+        return _packing(_HEAD_FORM, form, count)(1, 0, code, count, 1, *fields)
+    packed = [_HEAD(1, 0, code, count, 1)]
+    for at in range(0, 2 * count, 2 * _AT_ONCE):
+        some = fields[at : at + 2 * _AT_ONCE]
+        packed.append(_packing("", form, len(some) // 2)(*some))
+    return b"".join(packed)
 
 
-@lru_cache(2 * _AT_ONCE)
-def _packing(form: str, count: int) -> Callable[..., bytes]:
-    return Struct(">" + form * count).pack
+@lru_cache(4 * _AT_ONCE)
+def _packing(head: str, form: str, count: int) -> Callable[..., bytes]:
+    return Struct(">" + head + form * count).pack

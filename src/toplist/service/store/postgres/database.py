@@ -77,6 +77,8 @@ class Database:
         self.name = f"{socket.gethostname()}:{os.getpid()}:{uuid4().hex[:8]}"
         self.writer = SharedWriter(Session(address, idle=lease))
         self.reading = ThreadPoolExecutor(READERS, "toplist-read")
+        # Takes parts and gives them back, one by one: reads do not wait behind takeovers that wait for a lock.
+        self.moving = ThreadPoolExecutor(1, "toplist-move")
         self._sessions: SimpleQueue[Session] = SimpleQueue()  # for reads, those that nobody uses now
         self._long_readers = BoundedSemaphore(LONG_READERS)
         self._control = Session(address, lease)  # waits for no lock of another server
@@ -91,6 +93,7 @@ class Database:
                 migrate(patient)
         except BaseException:
             self.reading.shutdown()
+            self.moving.shutdown()
             self._control.close()
             self._taking.close()
             raise
@@ -193,6 +196,7 @@ class Database:
         self._closed.set()
         self._renewing.join()
         self.reading.shutdown()
+        self.moving.shutdown()
         self.writer.close()
         self._control.close()
         self._taking.close()

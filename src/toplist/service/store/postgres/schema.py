@@ -12,6 +12,7 @@ from toplist.service.store.digests import TABLES
 from toplist.service.store.postgres.session import FENCED, SCHEMA, Session
 
 ATTEMPTS = 10  # to bring the tables to the latest version while other servers use them
+OLDEST = 13  # version of PostgreSQL
 LOCK = 0x746F706C  # of the transaction that brings the tables to the latest version
 _TOTALS, _VERSIONS = f"{SCHEMA}.totals", f"{SCHEMA}.versions"
 
@@ -179,6 +180,12 @@ def migrate(session: Session, versions: tuple[Version, ...] = VERSIONS) -> None:
 
 def _migrate(session: Session, versions: tuple[Version, ...]) -> None:
     with session.transaction() as connection:
+        server = connection.info.server_version // 10_000
+        if server < OLDEST:
+            raise InvalidInput(
+                f"The database is PostgreSQL {server}, but the store needs version {OLDEST} or newer; upgrade the "
+                f"database, or name another one."
+            )
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
         if connection.execute("SELECT to_regclass(%s)", (_VERSIONS,)).fetchone() == (None,):
             connection.execute(f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}")

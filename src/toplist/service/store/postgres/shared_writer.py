@@ -39,6 +39,7 @@ class SharedWriter:
         self.waiting: list[Share] = []
         self._waiting_lock = Lock()
         self.writing = Lock()
+        self.fenced = 0  # commits of parts that another server had taken over, since the start
 
     def commit(self, share: Share) -> None:
         """Commit what a part writes; durable when this returns.
@@ -66,6 +67,7 @@ class SharedWriter:
                 self.session.run([statement for share in shares for statement in share.statements])
             except Fenced as fenced:  # nothing was written; the others try again without it
                 over = [share for share in shares if share.part == fenced.part] or shares
+                self.fenced += len(over)
                 _end(over, fenced)
                 shares = [share for share in shares if not share.is_done]
             except Refusal as refusal:  # the database took none of it, because of one of them
@@ -84,10 +86,15 @@ class SharedWriter:
 
     def run_alone(self, share: Share, work: Callable[[psycopg.Connection[tuple[Any, ...]]], None]) -> None:
         """Commit what takes several round trips, beside no other part."""
-        with self.writing, self.session.transaction() as connection:
-            for statement in share.statements:
-                connection.execute(statement.text, statement.values or None)
-            work(connection)
+        with self.writing:
+            try:
+                with self.session.transaction() as connection:
+                    for statement in share.statements:
+                        connection.execute(statement.text, statement.values or None)
+                    work(connection)
+            except Fenced:
+                self.fenced += 1
+                raise
 
     def close(self) -> None:
         """Close the connection."""

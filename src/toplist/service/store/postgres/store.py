@@ -212,6 +212,6 @@ class PostgresStore:
         self._database.remove(self._part, self)
         epoch, self.epoch = self.epoch, None
         if epoch is not None:
-            self.released = self._database.reading.submit(self._database.release, self._part, epoch)
+            self.released = self._database.moving.submit(self._database.release, self._part, epoch)
         if self._is_alone:
             self._database.close()
