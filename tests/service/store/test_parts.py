@@ -198,6 +198,8 @@ def test_a_closed_store_takes_nothing(address: str, monkeypatch: pytest.MonkeyPa
         divide(shared, PARTS)
         store = PostgresStore(shared, 1)
         store.close()
+        assert store.released is not None
+        store.released.result(PATIENCE)
         with pytest.raises(NotOwner):
             store.read_blocking(lambda reader: reader.last_seq())
         assert be_seen(shared, "127.0.0.1:1", False).parts[1].is_free
