@@ -92,7 +92,7 @@ def test_toprank_in_numpy_has_the_regret_of_the_engine() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", [*since2019.LOOPS, *since2019.OVER_FEATURES])
 def test_numpy_loops_of_newer_algorithms_have_the_regret_of_the_engine_up_to_chance(policy: str) -> None:
-    """Within four standard errors; the loop of PMED has a simpler plan, and that of GRAB breaks ties otherwise."""
+    """Within four standard errors; the loop of PMED has a simpler plan, and that of GRAB other leaders of equals."""
     if policy in since2019.LOOPS:
         loop = in_numpy(since2019.LOOPS[policy], since2019.SIZE)
     else:
