@@ -20,11 +20,14 @@ BLOCK = 256  # steps whose random numbers are drawn at once: a call costs more t
 class Learner:
     """Ridge regression with a stored inverse, and the visitors, random numbers and regret of all loops here."""
 
-    def __init__(self, world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float) -> None:
+    def __init__(
+        self, world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float, sigma: float = SIGMA
+    ) -> None:
         self.topics, self.preferences = np.asarray(world.topics), np.ravel(world.preferences)
         d = len(self.preferences)
         self.inverse, self.total, self.theta = np.eye(d), np.zeros(d), np.zeros(d)
-        self.alpha = math.sqrt(d * math.log1p(steps * world.positions / (d * SIGMA**2)) + 2 * math.log(steps)) + 1
+        self.noise = sigma**2
+        self.alpha = math.sqrt(d * math.log1p(steps * world.positions / (d * self.noise)) + 2 * math.log(steps)) + 1
         self.positions, self.generator, self.ideal, self.regret, self.step = world.positions, generator, ideal, 0.0, 0
 
     def serve(self, rows: Floats, attraction: Floats, every: bool) -> None:
@@ -42,13 +45,13 @@ class Learner:
         if len(rows) <= 2:
             for row in rows:
                 direction = self.inverse @ row
-                self.inverse -= np.outer(direction, direction / (SIGMA**2 + row @ direction))
+                self.inverse -= np.outer(direction, direction / (self.noise + row @ direction))
         else:  # all rows at once are faster than one by one: Sherman-Morrison-Woodbury formula
             across = rows @ self.inverse
             within = across @ rows.T
-            within.flat[:: len(rows) + 1] += SIGMA**2
+            within.flat[:: len(rows) + 1] += self.noise
             self.inverse -= across.T @ np.linalg.solve(within, across)
-        self.theta = self.inverse @ self.total / SIGMA**2
+        self.theta = self.inverse @ self.total / self.noise
 
 
 def lsb(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float, every: bool) -> float:
@@ -58,7 +61,13 @@ def lsb(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal:
 
 def hybrid(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float, every: bool) -> float:
     """Regret of CascadeHybrid whose last features are taken for no topics."""
-    return diverse(Learner(world, steps, generator, ideal), steps, HYBRID_TOPICS, every)
+    return diverse(Learner(world, steps, generator, ideal, sigma=1.0), steps, HYBRID_TOPICS, every)
+
+
+def topics_alone(world: TopicCoverage, steps: int, generator: np.random.Generator, ideal: float, every: bool) -> float:
+    """Regret of CascadeHybrid whose features are all topics."""
+    d = np.asarray(world.topics).shape[1]
+    return diverse(Learner(world, steps, generator, ideal, sigma=1.0), steps, d, every)
 
 
 def diverse(learner: Learner, steps: int, covered: int, every: bool) -> float:

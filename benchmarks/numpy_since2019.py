@@ -74,6 +74,7 @@ def kl_ucb_plus_plus(attraction: Floats, positions: int, steps: int, generator: 
 
 def by_position(attraction: Floats, positions: int, steps: int, generator: Generator, listing: Listing) -> float:
     """Show each visitor a list that is made of counts per item and position, and return the regret on cascade users."""
+    attraction = generator.permutation(attraction)  # NumPy takes the first of equal items, which would be the best
     clicked, missed = np.zeros((len(attraction), positions)), np.zeros((len(attraction), positions))
     attracts, regret = attraction.tolist(), 0.0
     ideal = math.prod(1.0 - chance for chance in sorted(attracts)[-positions:])

@@ -37,13 +37,14 @@ from benchmarks.contenders import (
     Topics,
     by_hand,
     engine,
+    features_in_numpy,
     in_numpy,
     needs_features,
     topics_of,
 )
 from benchmarks.measure import QUICK, exponent, ratio, steps_for
 from benchmarks.report import Table, Target, mark, nanoseconds, per_second, render, summary, verdict_cells
-from benchmarks.sections import SECTIONS, baselines, features, service
+from benchmarks.sections import SECTIONS, baselines, features, service, since2019
 
 SMALL = Size(16, 4)
 
@@ -92,6 +93,21 @@ def test_toprank_in_numpy_has_the_regret_of_the_engine() -> None:
     error = math.sqrt((ours.var(ddof=1) + theirs.var(ddof=1)) / 20)
     assert abs(ours.mean() - theirs.mean()) < 4 * error
     assert error < 0.08 * ours.mean()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("policy", [*since2019.LOOPS, *since2019.OVER_FEATURES])
+def test_numpy_loops_of_newer_algorithms_have_the_regret_of_the_engine_up_to_chance(policy: str) -> None:
+    """Within four standard errors; the loop of PMED has a simpler plan, and that of GRAB other leaders of equals."""
+    if policy in since2019.LOOPS:
+        loop = in_numpy(since2019.LOOPS[policy], since2019.SIZE)
+    else:
+        loop = features_in_numpy(since2019.OVER_FEATURES[policy], Topics(*since2019.SIZE), every=False)
+    ours = regrets(engine(policy, since2019.SIZE), steps=1000, runs=60)
+    theirs = regrets(loop, steps=1000, runs=20)
+    error = math.hypot(ours.std(ddof=1) / math.sqrt(60), theirs.std(ddof=1) / math.sqrt(20))
+    slack = 0.1 * ours.mean() if policy in ("pmed", "grab") else 0.0
+    assert abs(ours.mean() - theirs.mean()) <= 4 * error + slack
 
 
 @pytest.mark.parametrize("size", [SMALL, Size(32, 8), Size(300, 10)], ids=str)

@@ -32,7 +32,7 @@ LOOPS = {
 OVER_FEATURES = {
     "lin-ts-cascade(sigma=0.1)": numpy_since2019.lin_ts_cascade,  # the noise of the NumPy loops
     "c3-ucb": numpy_since2019.c3,
-    "cascade-hybrid": numpy_features.lsb,  # all features are topics
+    "cascade-hybrid": numpy_features.topics_alone,
     f"cascade-hybrid(topics={numpy_features.HYBRID_TOPICS})": numpy_features.hybrid,
     "recur-rank": numpy_since2019.recur_rank,
 }

@@ -174,6 +174,13 @@ def test_a_module_that_cannot_be_imported(own: str, source: str, message: str, c
     assert re.fullmatch(rf"toplist: {own}\.py cannot be imported: {message}.*\n", capsys.readouterr().err)
 
 
+def test_a_function_that_fails(own: str, capsys: Output, tmp_path: Path) -> None:
+    (tmp_path / f"{own}.py").write_text("def mine():\n    return len(3)\n")
+    assert main(["check", f"{own}.py:mine"]) == Exit.INPUT
+    wanted = rf"toplist: {own}\.py:mine cannot be made: TypeError: .* has no len\(\); correct its code, or .*\n"
+    assert re.fullmatch(wanted, capsys.readouterr().err)
+
+
 def test_a_file_named_like_another_module(own: str, tmp_path: Path, capsys: Output) -> None:
     assert own
     (tmp_path / "json.py").write_text(OWN)

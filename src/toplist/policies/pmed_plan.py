@@ -80,13 +80,14 @@ def fit_factors(clicked: Floats, shown: Floats, theta: Floats, kappa: Floats, sw
 @helper
 def better_level(clicked: Floats, shown: Floats, factor: float, others: Floats) -> float:
     """The logarithm of a factor after a step of Newton's method, not too long a one; the other factors are fixed."""
-    level, first, second = math.log(factor), 0.0, 0.0
+    first, second = 0.0, 0.0
     for i in range(len(others)):
-        count = shown[i] + 2.0 * PRIOR
-        one, two = slopes((clicked[i] + PRIOR) / count, level + math.log(others[i]))
-        first += count * one
-        second += count * two
-    return level + min(max(-first / second, -LONGEST), LONGEST)
+        clicks, misses = clicked[i] + PRIOR, shown[i] - clicked[i] + PRIOR
+        chance = factor * others[i]
+        odds = chance / (1.0 - chance)  # as in `slopes`, without a logarithm and its exponential
+        first += misses * odds - clicks
+        second += misses * odds * (1.0 + odds)
+    return math.log(factor) + min(max(-first / second, -LONGEST), LONGEST)
 
 
 @helper

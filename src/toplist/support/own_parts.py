@@ -44,7 +44,15 @@ def own_entry(label: str, found: Any, kind: str) -> Entry:
 
         @functools.wraps(found, updated=())  # only a name and a docstring, not the methods of a class
         def build(**parameters: Any) -> Any:
-            return checked_part(label, found(**parameters), kind)
+            try:
+                made = found(**parameters)
+            except InvalidInput:
+                raise
+            except Exception as error:
+                raise InvalidInput(
+                    f"{label} cannot be made: {type(error).__name__}: {error}; correct its code, or its parameters."
+                ) from error
+            return checked_part(label, made, kind)
 
         return Entry(label, label, "", build)
     return Entry(label, label, "", lambda: checked_part(label, found, kind))

@@ -50,7 +50,7 @@ def callee_options() -> dict[str, Any]:
 def compile_whole(function: Any) -> Any:
     """A dispatcher that compiles a function and everything it calls; its machine code is cached on disk."""
     dispatcher: Any = numba.njit(**OPTIONS, pipeline_class=WholeCompiler)(function)
-    dispatcher._cache = WholeCache(function)
+    dispatcher._cache = WholeCache(function, "hidden callees")
     return dispatcher
 
 
@@ -114,9 +114,19 @@ class _WholeLibrary(JITCodeLibrary):
         for library in _all_callees(self._linking_libraries):
             self._reload_init.update(library._reload_init)
             self._final_module.link_in(_own_module(library), preserve=True)
+        self._hide_callees()
         self._optimize_final_module()  # type: ignore[no-untyped-call]
         self._final_module.verify()
         self._finalize_final_module()  # type: ignore[no-untyped-call]
+
+    def _hide_callees(self) -> None:
+        """Let LLVM see that nobody else calls them, so that it drops arguments that they do not use.
+
+        A belief or a cache may have forty arrays of seven words each, which every call of a routine would copy.
+        """
+        for function in self._final_module.functions:
+            if not function.is_declaration and function.linkage == llvmlite.binding.Linkage.linkonce_odr:
+                function.linkage = "internal"
 
 
 def _all_callees(libraries: list[Any]) -> list[Any]:
