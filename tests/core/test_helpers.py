@@ -74,6 +74,9 @@ SITUATIONS: dict[str, tuple[Any, Any, Any, Any, int]] = {
         "ranked-exp3(exploration=0.5, collision='remaining')", Fixed(np.linspace(0.5, 0.01, MANY // 3 + 1), 3),
         DCM(0.6), OneSample(), 12,
     ),
+    "very many arms with equal counts": (
+        "ranked-ucb1", Fixed(np.linspace(0.5, 0.01, MANY // 7 + 1), 7), DCM(0.6), OneSample(), 12,
+    ),
     "random lists of many items": ("random", Fixed(np.linspace(0.3, 0.01, 300), 3), DCM(0.6), OneSample(), 3),
     "items that come and go": (
         "cascade-ucb1", coming_and_going(np.linspace(0.5, 0.1, 8), 3, stay=9, away=6), DCM(0.6), OneSample(), 60,

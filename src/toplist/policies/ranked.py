@@ -25,7 +25,8 @@ from toplist.core.slate import (
     Slate,
     empty_slate,
 )
-from toplist.policies.arms import make_arms
+from toplist.parts.index.best_of_kinds import with_spans
+from toplist.policies.arms import CopiedArms, make_arms
 from toplist.policies.composed import assess, check_fit, draws_one, is_forgetful, takes_gaps
 from toplist.policies.propensity.positions import is_pinned_position
 
@@ -92,6 +93,7 @@ class Ranked(NamedTuple):
     def scratch(self, problem: Problem) -> RankedCache:
         """Nothing is copied yet."""
         arms, by_arm = make_arms(self.memory, problem)
+        scoring = self.scoring.scratch(by_arm)
         return RankedCache(
             arms=arms,
             gaps=np.array([takes_gaps(self.scoring)]),
@@ -100,7 +102,7 @@ class Ranked(NamedTuple):
             exceptions=np.zeros(problem.positions, dtype=np.int64),
             chosen=np.zeros(1, dtype=np.int64),
             score=np.zeros(1),
-            scoring=self.scoring.scratch(by_arm),
+            scoring=with_spans(scoring, problem.positions) if isinstance(arms, CopiedArms) else scoring,
         )
 
     def slate(self, problem: Problem) -> Slate:

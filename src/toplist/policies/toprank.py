@@ -14,7 +14,7 @@ from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import NONE, Floats, Ints, Page, Request, Slate, empty_slate
 from toplist.parts.arrange import lay_out
-from toplist.parts.index.select import select
+from toplist.parts.index.select import AnySelection, ShortSelection, selection_for
 from toplist.policies.by_name import entry
 from toplist.policies.duels import (
     Flags,
@@ -48,6 +48,7 @@ class Shuffle(NamedTuple):
     score: Floats  # per candidate
     chosen: Ints  # per position
     drawn: Floats  # per position
+    selection: ShortSelection | AnySelection
 
 
 @entry("TopRank", hides=("scale",))
@@ -90,7 +91,8 @@ class TopRank(NamedTuple):
     def scratch(self, problem: Problem) -> Shuffle:
         """Arrays for one list."""
         places = problem.positions
-        return Shuffle(np.zeros(problem.items), np.zeros(places, dtype=np.int64), np.zeros(places))
+        chosen = np.zeros(places, dtype=np.int64)
+        return Shuffle(np.zeros(problem.items), chosen, np.zeros(places), selection_for(places))
 
     def slate(self, problem: Problem) -> Slate:
         """The memo holds the block of each position, and a flag per item of the last block without a position."""
@@ -110,7 +112,7 @@ class TopRank(NamedTuple):
             item = candidates[i]
             cache.score[i] = -(belief.block[item] + uniform(key, request.labels[item]))
         items, drawn = slate.items[:size], cache.drawn[:size]
-        select(cache.score, candidates, len(candidates), request.labels, request.key, items, drawn)
+        cache.selection.select_best(cache.score, candidates, len(candidates), request.labels, request.key, items, drawn)
         if len(request.pins) > 0 or len(request.order) > 0:
             lay_out(cache.chosen, request.order, request.pins, slate)
         note_unplaced(belief.block, request, slate, 1)

@@ -10,7 +10,16 @@ from toplist.core.protocols.arrangements import Arrangement, HotArrangement
 from toplist.core.protocols.capabilities import Capabilities
 from toplist.core.protocols.detectors import Change, Detecting, Detector, HotDetector
 from toplist.core.protocols.environments import HotEnvironment
-from toplist.core.protocols.indices import DrawingOne, Exact, HotGauge, HotIndex, HotShortlist, HotTangent, Index
+from toplist.core.protocols.indices import (
+    DrawingOne,
+    Exact,
+    HotGauge,
+    HotIndex,
+    HotSelection,
+    HotShortlist,
+    HotTangent,
+    Index,
+)
 from toplist.core.protocols.list_probabilities import (
     DrawingIndependently,
     DrawingLast,
@@ -55,6 +64,7 @@ __all__ = [
     "HotGauge",
     "HotTangent",
     "HotShortlist",
+    "HotSelection",
     "Index",
     "Exact",
     "DrawingOne",

@@ -229,6 +229,40 @@ class HotShortlist(Protocol):
         """Forget all that was computed, since indices of unchanged counts have changed."""
 
 
+@protocol
+class HotSelection(Protocol):
+    """Scratch space of what selects: the best few of many, for the lengths that lists can have (hot)."""
+
+    def select_best(
+        self, values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats
+    ) -> int:
+        """Fill the slots of the largest values, the largest first; ties are broken at random.
+
+        Parameters
+        ----------
+        values : ndarray of float
+            Values to choose by.
+        slots : ndarray of int
+            The slot of each.
+        count : int
+            How many of these there are.
+        labels : ndarray of int
+            Label per slot.
+        key : int
+            Key by which ties are broken.
+        chosen : ndarray of int
+            Slots to fill.
+        scores : ndarray of float
+            Their values to fill.
+
+        Returns
+        -------
+        int
+            Number of slots that were filled.
+        """
+        ...
+
+
 class Index(Prepared, HotIndex, Protocol):
     """An index."""
 

@@ -262,10 +262,10 @@ def kth_largest(values: Floats, wanted: int, largest: Floats) -> float:
         return ranked_value(values, wanted)[0]
     bound, best = least_of_maxima(values, largest[:wanted]), largest[:wanted]
     for i in range(wanted):
-        best[i] = -np.inf
-    least = -np.inf
+        best[i] = bound  # as many values are as large, so that this one is never too high
+    least = bound
     for i in range(len(values)):
-        if values[i] >= bound and values[i] > least:
+        if values[i] > least:
             keep_largest(values[i], best)
             least = best[wanted - 1]
     return least

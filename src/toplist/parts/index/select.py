@@ -5,6 +5,8 @@ The rule does not depend on a scan order: scoring lazily or in blocks changes no
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from toplist.core.compiling import helper, routine
@@ -15,6 +17,36 @@ from toplist.parts.index.ties import is_behind, standing, wins_tie
 FEW = 16  # values that are chosen by insertion
 WORTH_A_BOUND = 256  # values from which on a bound of the last one chosen saves more insertions than it costs
 COLUMNS = 8  # largest values of interleaved columns, found together
+
+
+class ShortSelection(NamedTuple):
+    """`select` for a few positions: the code for long lists, which takes long to compile, is left out."""
+
+    nothing: Ints
+
+    def select_best(
+        self, values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats
+    ) -> int:
+        """By insertion."""
+        return select_few(values, slots, count, labels, key, chosen, scores)
+
+
+class AnySelection(NamedTuple):
+    """`select`."""
+
+    nothing: Ints
+
+    def select_best(
+        self, values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats
+    ) -> int:
+        """By insertion, or by the value of the last one."""
+        return select(values, slots, count, labels, key, chosen, scores)
+
+
+def selection_for(positions: int) -> ShortSelection | AnySelection:
+    """What selects lists of this length."""
+    nothing = np.zeros(1, dtype=np.int64)
+    return ShortSelection(nothing) if positions <= FEW else AnySelection(nothing)
 
 
 @helper
