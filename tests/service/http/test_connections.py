@@ -353,3 +353,75 @@ def test_without_keys_an_old_version_of_http_is_refused_as_that_of_a_proxy() -> 
                 assert (await reply(reader))[0] == status
 
     run(work())
+
+
+class Recorded:
+    """A transport that notes what is written."""
+
+    def __init__(self, transport: Any) -> None:
+        self._transport, self.written = transport, list[bytes]()
+
+    def write(self, data: bytes) -> None:
+        self.written.append(data)
+        self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+def test_a_response_is_written_at_once_and_its_request_leaves_no_garbage() -> None:
+    async def work() -> None:
+        async with hosted() as host:
+            reader, writer = await host.connect()
+            await until(lambda: bool(host.connections))
+            connection = host.connections[0]
+            recorded = connection.transport = cast(Any, Recorded(connection.transport))
+            gone: list[weakref.ref[Any]] = []
+            for request in (GET, POST % 2 + b"{}", POST % 2 + b"[]", GET):
+                writer.write(request)
+                _, body = await reply(reader)
+                assert recorded.written[-1].startswith(b"HTTP/1.1 ")
+                assert recorded.written[-1].endswith(body)
+                gone.append(weakref.ref(connection.cycle))
+            assert len(recorded.written) == 4
+            await until(lambda: not any(each() for each in gone[:-1]))
+
+    gc.disable()
+    try:
+        run(work())
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize(
+    ("sent", "closes"), [(GET.replace(b"GET", b"HEAD"), False), (GET[:-2] + b"Connection: close\r\n\r\n", True)]
+)
+def test_responses_that_are_not_usual_are_sent_as_before(sent: bytes, closes: bool) -> None:
+    async def work() -> None:
+        async with hosted() as host:
+            reader, writer = await host.connect()
+            writer.write(sent)
+            head = await reader.readuntil(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 200")
+            assert (b"connection: close" in head) == closes
+            if closes:
+                assert (await reader.read()).startswith(b'{"status":"ok"')
+            else:
+                writer.write(GET)  # the response had no body
+                assert (await reply(reader))[0] == 200
+
+    run(work())
+
+
+def test_a_large_body_that_arrives_in_parts_or_whole_is_taken_once() -> None:
+    async def work() -> None:
+        body = b'{"name": "page", "positions": 3, "policy": "dcm-ts"' + b" " * 200_000 + b"}"
+        async with hosted() as host:
+            reader, writer = await host.connect()
+            for pause in (0.0, 0.05):
+                writer.write(POST % len(body) + body[:70_000])
+                await asyncio.sleep(pause)
+                writer.write(body[70_000:])
+                assert (await reply(reader))[0] in (201, 409, 413)
+
+    run(work())

@@ -19,7 +19,7 @@ from toplist.service.http.accept import check_accept
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.admission import Admission
 from toplist.service.http.auth import KnownKey
-from toplist.service.http.bodies import COMPLETE, Bodies, BudgetShare, Decode, Disconnected, Receive
+from toplist.service.http.bodies import Bodies, BudgetShare, Decode, Disconnected, Receive
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
@@ -37,6 +37,7 @@ from toplist.service.http.routing import (
     Router,
     StreamResponse,
 )
+from toplist.service.http.whole import WHOLE, Whole
 from toplist.service.live.service import Service
 from toplist.service.wire import PROBLEM_MEDIA, RankingChange
 
@@ -53,12 +54,13 @@ class Exchange:
 
     __slots__ = (
         "address", "admission", "caller", "cors", "for_visitors", "headers", "held", "key", "label", "method",
-        "request_id", "sending", "size", "started", "status", "works",
+        "request_id", "sending", "size", "started", "status", "whole", "works",
     )  # fmt: skip
 
     def __init__(self, scope: AsgiScope, ids: RequestIds, admission: Admission) -> None:
         self.started = perf_counter()
         self.headers: dict[bytes, bytes] = dict(scope["headers"])
+        self.whole: Whole | None = scope.pop(WHOLE, None)  # None behind another server
         self.request_id = ids.of(self.headers.get(b"x-request-id"))
         self.method: str = scope["method"]
         self.admission = admission  # the one that it began with: settings may be read again meanwhile
@@ -122,7 +124,9 @@ class App:
                 exchange.size = len(content)
                 self._give_back(exchange)  # a slow reader keeps nobody else waiting
                 is_head = exchange.method == "HEAD"
-                await send_reply(send, exchange.status, content, media, exchange.request_id, more, is_head)
+                await send_reply(
+                    send, exchange.whole, exchange.status, content, media, exchange.request_id, more, is_head
+                )
         except Disconnected:
             exchange.status = 499  # nginx's status for a client that closed the connection
         except BrokenStream as broken:
@@ -143,7 +147,7 @@ class App:
         query = route.parse_query(scope["query_string"])
         if key is not None and key.rankings is not None:
             await self._check_ranking(self.handlers, key, route, path)
-        body = await self._read_body(exchange, route, route.decode, scope, receive)
+        body = await self._read_body(exchange, route, route.decode, receive)
         request = HttpRequest(path, query, body, "" if key is None else key.name, key)
         response = await self._handle(exchange, self.handlers, route, request)
         if isinstance(response, StreamResponse):
@@ -191,7 +195,7 @@ class App:
             raise busy(self._max_in_flight)
 
     async def _read_body(
-        self, exchange: Exchange, route: CompiledRoute, decode: Decode | None, scope: AsgiScope, receive: Receive
+        self, exchange: Exchange, route: CompiledRoute, decode: Decode | None, receive: Receive
     ) -> Any:
         """The decoded body of a request, which counts in `working` from now on, if its route is limited.
 
@@ -199,8 +203,9 @@ class App:
         """
         body: Any = None
         if decode is not None:
-            share = None if COMPLETE in scope else self._share_of(exchange)
-            body, exchange.held = await self._bodies.read(route, decode, exchange.headers, receive, share)
+            raw = None if exchange.whole is None else exchange.whole.body()
+            share = self._share_of(exchange) if raw is None else None
+            body, exchange.held = await self._bodies.read(route, decode, exchange.headers, raw, receive, share)
         self._check_in_flight(route)
         if route.limited:
             exchange.works = True

@@ -18,7 +18,6 @@ from toplist.service.live.work_memory import SMALL, WorkMemory
 from toplist.service.wire import Fault
 
 AsgiMessage = MutableMapping[str, Any]
-COMPLETE = "toplist.complete"  # in the scope of a request whose body has arrived
 Receive = Callable[[], Awaitable[AsgiMessage]]
 Decode = Callable[[bytes], Any]
 OF_STRANGERS = 4  # callers without a key have together the budget divided by this, where there are keys,
@@ -119,12 +118,12 @@ class Bodies:
         return BudgetShare(self._of_strangers if needs_keys else self.on_the_way, address_group(address))
 
     async def read(
-        self, route: CompiledRoute, decode: Decode, headers: Mapping[bytes, bytes], receive: Receive,
-        share: BudgetShare | None,
+        self, route: CompiledRoute, decode: Decode, headers: Mapping[bytes, bytes], raw: bytes | None,
+        receive: Receive, share: BudgetShare | None,
     ) -> tuple[Any, int]:  # fmt: skip
         """The decoded body of a request, and how much of `memory` it holds; or the problem with it.
 
-        `share` is the caller's, of `on_the_way`; None if the body has arrived.
+        `raw` is the body if it has arrived, else None; then `share` is the caller's, of `on_the_way`.
         """
         media = headers.get(b"content-type", b"")
         if media != route.request_media and not _is_media(media, route.request_media):
@@ -138,26 +137,24 @@ class Bodies:
         if length is not None and length.isdigit() and int(length[:20]) > most:
             raise _too_large(most)
         texts = route.route.most_texts
-        if share is None:  # the most frequent case, which needs no timer
-            message = await receive()
-        else:
-            chunks = _Chunks(share, most)
-            try:
-                async with asyncio.timeout(self._limits.seconds):
-                    message = await receive()
-                    if message["type"] == "http.request" and message.get("more_body", False):
-                        message = await chunks.receive(message, receive)
-                return await self._decode(message, decode, most, texts)
-            except TimeoutError:
-                raise problems.too_slow("body", self._limits.seconds) from None
-            finally:
-                chunks.give_back()
-        return await self._decode(message, decode, most, texts)
+        if raw is not None:  # the most frequent case, which needs no timer
+            return await self._decode(raw, decode, most, texts)
+        assert share is not None
+        chunks = _Chunks(share, most)
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                message = await receive()
+                if message["type"] == "http.request" and message.get("more_body", False):
+                    message = await chunks.receive(message, receive)
+            if message["type"] != "http.request":
+                raise Disconnected
+            return await self._decode(message.get("body", b""), decode, most, texts)
+        except TimeoutError:
+            raise problems.too_slow("body", self._limits.seconds) from None
+        finally:
+            chunks.give_back()
 
-    async def _decode(self, message: AsgiMessage, decode: Decode, most: int, texts: int | None) -> tuple[Any, int]:
-        if message["type"] != "http.request":
-            raise Disconnected
-        raw: bytes = message.get("body", b"")
+    async def _decode(self, raw: bytes, decode: Decode, most: int, texts: int | None) -> tuple[Any, int]:
         size = len(raw)
         if size > most:
             raise _too_large(most)

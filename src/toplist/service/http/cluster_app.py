@@ -70,7 +70,7 @@ class ClusterApp(App):
 
     async def _answer(self, exchange: Exchange, scope: AsgiScope, receive: Receive, send: Send) -> Encoded | None:
         route, found, key = self._admit(exchange, scope)
-        raw = await self._read_body(exchange, route, None if route.decode is None else bytes, scope, receive) or b""
+        raw = await self._read_body(exchange, route, None if route.decode is None else bytes, receive) or b""
         query: bytes = scope["query_string"]
         if route.route.name == "list_rankings":
             response: Response = await self._all_rankings(exchange, route, query, key)

@@ -13,9 +13,9 @@ import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from toplist.service.config import Limits
-from toplist.service.http.bodies import COMPLETE
 from toplist.service.http.connection_limits import ConnectionLimits
 from toplist.service.http.problems import HttpProblem, too_slow
+from toplist.service.http.whole import WHOLE, Whole
 from toplist.service.wire import PROBLEM_MEDIA
 
 TLS_UNSENT = 64 << 10  # bytes of a response that may wait to be sent by TLS; its own default is 512 KiB
@@ -204,8 +204,12 @@ class Connection(HttpToolsProtocol):
         if self.cycle.response_complete:
             self.waiting_since = self.loop.time()
             return
-        cast(dict[str, Any], self.scope)[COMPLETE] = True
         super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        """Answer a request; the application takes what is added here out of the scope, which the request refers to."""
+        cast(dict[str, Any], cycle.scope)[WHOLE] = Whole(cycle)
+        super()._start_asgi_task(cycle, app)
 
     def on_response_complete(self) -> None:
         """Answer the next request, or wait for one."""

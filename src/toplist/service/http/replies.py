@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from toplist.service.http.bodies import AsgiMessage, BudgetShare, Disconnected, Receive
 from toplist.service.http.routing import StreamResponse
+from toplist.service.http.whole import Headers, Whole
 
 PIECE = 64 << 10  # bytes handed to the connection at once
 LOOK_AGAIN = 0.05  # seconds until a part of a stream looks for room again
 
 Send = Callable[[AsgiMessage], Awaitable[None]]
-Headers = list[tuple[bytes, bytes]]
 
 _COMMON: Headers = [
     (b"cache-control", b"no-store"),
@@ -30,15 +30,18 @@ class BrokenStream(Exception):
 
 
 async def send_reply(
-    send: Send, status: int, content: bytes, media: bytes, request_id: bytes, more: Mapping[str, str], head: bool
-) -> None:
-    """Send a whole response."""
+    send: Send, whole: Whole | None, status: int, content: bytes, media: bytes, request_id: bytes,
+    more: Mapping[str, str], head: bool,
+) -> None:  # fmt: skip
+    """Send a whole response, in one piece if the connection takes it so."""
     headers: Headers = [(b"x-request-id", request_id), *_COMMON]
     if status != 204:
         headers += ((b"content-type", media), (b"content-length", b"%d" % len(content)))
     if more:  # they take precedence
         headers = [header for header in headers if header[0].decode() not in more]
         headers += [(name.encode("latin-1"), value.encode("latin-1")) for name, value in more.items()]
+    elif whole is not None and len(content) <= PIECE and whole.send(status, headers, content):
+        return
     await send({"type": "http.response.start", "status": status, "headers": headers})
     if len(content) > PIECE and not head:
         await _send_pieces(send, content)
