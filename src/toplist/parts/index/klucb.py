@@ -36,7 +36,7 @@ from toplist.parts.index.kl_solver import (
     kl_upper,
 )
 from toplist.parts.index.last_list import ByLastList
-from toplist.parts.index.select import FEW, gather, is_contiguous, keep_largest, least_of_maxima, select
+from toplist.parts.index.select import FEW, gather, is_contiguous, keep_largest, select
 from toplist.parts.index.shortlist import NoShortlist, Shortlist, empty_shortlist
 from toplist.parts.index.sort import insert_pairs, ranked_value, sort_pairs
 from toplist.parts.memory.counts import Counts, place_of_counts
@@ -260,15 +260,19 @@ def kth_largest(values: Floats, wanted: int, largest: Floats) -> float:
         return -np.inf
     if wanted > FEW:
         return ranked_value(values, wanted)[0]
-    bound, best = least_of_maxima(values, largest[:wanted]), largest[:wanted]
+    best = largest[:wanted]
     for i in range(wanted):
-        best[i] = bound  # as many values are as large, so that this one is never too high
-    least = bound
-    for i in range(len(values)):
-        if values[i] > least:
-            keep_largest(values[i], best)
+        best[i] = -np.inf
+    least, first, count = -np.inf, 0, len(values)
+    while first + 4 <= count:  # one comparison for four values, since almost all are smaller
+        if max(values[first], values[first + 1], values[first + 2], values[first + 3]) > least:
+            for i in range(first, first + 4):
+                keep_largest(values[i], best)
             least = best[wanted - 1]
-    return least
+        first += 4
+    for i in range(first, count):
+        keep_largest(values[i], best)
+    return float(best[wanted - 1])
 
 
 @helper
