@@ -149,7 +149,7 @@ def test_a_real_process_finds_modules_of_the_current_folder(own: str) -> None:
         (":mine(1)", "must be a module and a name, .*; write it like 'mine.py:Mine"),
         (":Stubborn", "Stubborn needs reading and memory and scoring"),
         (":mine(scale='large')", "UCB1's scale is 'large'"),
-        (":Policy", "Policy needs reading and memory and scoring, but must be a part of toplist, .* or make one"),
+        (":Policy", "Policy needs reading and memory and scoring, but must be a part of toplist .* or make one"),
         (".py.py:mine", r"There is no file 'own_\w+\.py\.py'"),
     ],
 )

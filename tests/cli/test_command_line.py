@@ -113,7 +113,7 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
         (["simulate", "best", "--world", '{"type": "fixed"}'], "'{\"type.*}', but .*; write it like 'fixed.attrac"),
         (["serve", "--set", "foo=1"], "Unknown setting foo in a flag, but there are store, .*limits.rate, .*; choose"),
         (["check", "json:loads"], r"json:loads is a function, but must be a part .*; name one, .* json:loads\(s=.*"),
-        (["check", "os:sep"], "os:sep is '/', but must be a part of toplist, .* or make one; name one, as mine.py"),
+        (["check", "os:sep"], "os:sep is '/', but must be a part of toplist .* or make one; name one, as mine.py"),
         (["simulate", "os:sep"], "os:sep is '/', but must be a policy or make one; name one, as mine.py:Mine"),
         (["simulate", "best", "--steps", "5", "random"], "'random' is unexpected here"),
         (["simulate", "--steps", "many"], "argument --steps: 'many' is not a whole number"),

@@ -126,7 +126,7 @@ def test_it_shows_a_ranking_and_follows_it(opened: Running, page: Page) -> None:
         lambda: page.inner_text("#numbers div:has-text('lists learned') dd"), lambda text: text == str(before + 1), page
     )
     page.click("#to-events")
-    assert "a click at 2" in page.inner_text("#events")
+    eventually(lambda: page.inner_text("#events"), lambda text: "a click at 2" in text, page)
     assert watched.errors == []
 
 
