@@ -41,7 +41,9 @@ class Server:
     def __init__(
         self, store: Path, program: Sequence[str] = ("toplist", "serve"), core: int | None = None,
         settings: Mapping[str, str] = UNLIMITED, api_key: str | None = None, database: str | None = None,
+        checkout: Path = ROOT,
     ) -> None:  # fmt: skip
+        self._checkout = checkout  # whose source is served
         self.store = store  # or where its output lies, if the store is a database
         self._address = database or str(store)
         self.port = free_port()
@@ -61,7 +63,7 @@ class Server:
             for name, value in os.environ.items()
             if not name.startswith("TOPLIST_") or name in LIBRARY_VARIABLES  # the latter are no settings of the service
         }
-        folders = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+        folders = [str(self._checkout), str(self._checkout / "src"), os.environ.get("PYTHONPATH", "")]
         with self.output.open("ab") as output:
             self.process = self.popen(
                 [sys.executable, "-m", *self.program, *flags],
@@ -182,10 +184,10 @@ def item_names(items: int) -> list[str]:
 @contextmanager
 def serving(
     store: Path, program: Sequence[str] = ("toplist", "serve"), core: int | None = None,
-    settings: Mapping[str, str] = UNLIMITED, api_key: str | None = None,
+    settings: Mapping[str, str] = UNLIMITED, api_key: str | None = None, checkout: Path = ROOT,
 ) -> Iterator[Server]:  # fmt: skip
     """A ready server, which is always stopped at the end."""
-    server = Server(store, program, core, settings, api_key)
+    server = Server(store, program, core, settings, api_key, checkout=checkout)
     try:
         yield server.start()
     finally:
