@@ -97,6 +97,75 @@ def test_an_error_points_at_its_field_and_no_learner_comes_of_it(
     run(play())
 
 
+def watched_ids(count: int) -> tuple[list[Any], list[int]]:
+    """Ids, and a count of how often one of them was looked up."""
+    looked_up = [0]
+
+    class Id(int):
+        def __hash__(self) -> int:
+            looked_up[0] += 1
+            return super().__hash__()
+
+    return [Id(n) for n in range(count)], looked_up
+
+
+@pytest.mark.parametrize("field", ["among", "exclude"])
+def test_far_more_ids_than_items_are_refused_by_their_number(tmp_path: Path, field: str) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service, named=lambda n: n)
+            ids, looked_up = watched_ids(20_000)
+            with pytest.raises(Refused, match="is 20000, but must be at most 8, as many as the ranking has items"):
+                await shown(service, **{field: ids})
+            assert looked_up[0] < 100
+            with pytest.raises(Refused, match="name 7 once"):
+                await shown(service, **{field: [7] * 1000})
+            with pytest.raises(Refused, match=r"An item of .* is 999, but must be one of") as refused:
+                await shown(service, **{field: [1, 999]})
+            assert refused.value.field == f"/{field}/1"
+
+    run(play())
+
+
+def test_many_pins_and_exclusions_are_compared_once(tmp_path: Path) -> None:
+    async def play() -> None:
+        compared = 0
+
+        class Id(str):
+            def __eq__(self, other: object) -> bool:
+                nonlocal compared
+                compared += 1
+                return super().__eq__(other)
+
+            __hash__ = str.__hash__
+
+        async with at_work(tmp_path / "db") as service:
+            await front(service, count=400, positions=150)
+            pins = {str(n + 1): Id(f"item-{n}") for n in range(149)} | {"150": "unknown"}
+            with pytest.raises(Refused) as refused:
+                await shown(service, pins=pins, exclude=[f"item-{n}" for n in range(149, 400)])
+            assert refused.value.field == "/pins/150"
+            assert compared < 149 * 20
+
+    run(play())
+
+
+def test_features_are_checked_by_their_number_before_they_are_read(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service, BY_FEATURES)
+
+            class Row(list[float]):
+                def __iter__(self) -> Any:
+                    raise AssertionError("a row was read")
+
+            with pytest.raises(Refused, match="must be 4 numbers") as refused:
+                await shown(service, features={"item-1": [0.0] * 4, "item-2": Row([0.0] * 1000)})
+            assert refused.value.field == "/features/item-2"
+
+    run(play())
+
+
 def test_features_from_which_nothing_could_be_learned_are_refused(tmp_path: Path) -> None:
     async def play() -> None:
         async with at_work(tmp_path / "db") as service:

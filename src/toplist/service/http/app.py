@@ -19,7 +19,7 @@ from toplist.service.http.accept import check_accept
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.admission import Admission
 from toplist.service.http.auth import KnownKey
-from toplist.service.http.bodies import Bodies, BudgetShare, Decode, Disconnected, Receive
+from toplist.service.http.bodies import LARGE_BODY, Bodies, BudgetShare, Decode, Disconnected, Receive
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
@@ -204,7 +204,7 @@ class App:
         body: Any = None
         if decode is not None:
             raw = None if exchange.whole is None else exchange.whole.body()
-            share = self._share_of(exchange) if raw is None else None
+            share = self._share_of(exchange) if raw is None or len(raw) > LARGE_BODY else None
             body, exchange.held = await self._bodies.read(route, decode, exchange.headers, raw, receive, share)
         self._check_in_flight(route)
         if route.limited:
