@@ -83,7 +83,7 @@ class App:
         settings = handlers.settings
         self.handlers, self._log = handlers, log
         self._find = Router(routes).find
-        self._admission = Admission(settings, log.event, any_host=any_host)
+        self._admission = Admission(settings, log.event, any_host=any_host, clock=handlers.expiry_time)
         self._ids = RequestIds()
         self._bodies = Bodies(settings.limits)
         self._max_in_flight = settings.limits.in_flight
@@ -96,7 +96,9 @@ class App:
         """Admit requests by new settings from now on; those admitted before are answered as before."""
         if bool(settings.keys) != bool(self._admission.keys):
             self.handlers.description = openapi.document_json(with_keys=bool(settings.keys))
-        self._admission = Admission(settings, self._log.event, self._admission, any_host=self._any_host)
+        self._admission = Admission(
+            settings, self._log.event, self._admission, any_host=self._any_host, clock=self.handlers.expiry_time
+        )
         self.handlers.reload(settings)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:

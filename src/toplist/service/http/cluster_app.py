@@ -57,7 +57,6 @@ class ClusterApp(App):
         super().__init__(handlers, log)
         self._cluster = cluster
         handlers.cluster_view = cluster.view
-        handlers.use_clock(lambda: cluster.clock() / 1000)
         handlers.metrics.cluster_counts = cluster.counts
         self._routes = {route.name: CompiledRoute(route) for route in ROUTES}
         self._by_partition: dict[int, Handlers] = {}  # ~n: partition n of another server
