@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from running import (
     BY_FEATURES,
@@ -456,6 +457,27 @@ def test_features_of_a_request_weigh_no_more_than_those_of_the_items(policy: str
 
     beliefs = [run(belief(tmp_path / str(size), size)) for size in (5.0, 1e6, 4.9)]
     assert beliefs[0] == beliefs[1] != beliefs[2]
+
+
+@pytest.mark.parametrize("policy", ["lr", "lr-sgd", "lr-sgd(none='everything')"])
+def test_one_honest_list_decides_what_policies_without_exploration_show(policy: str, tmp_path: Path) -> None:
+    """By their published rule: lists without a click teach nothing, unless they are told to learn from them."""
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await service.rankings.create(RankingSpec(name="front", positions=3, policy=policy, features=4))
+            rows = np.random.default_rng(3).uniform(-1.0, 1.0, (10, 4)).tolist()
+            await service.items.put("front", [Item(id=f"item-{n}", features=row) for n, row in enumerate(rows)])
+            first = await shown(service)
+            await told(service, first, next(item for item in first.items if item != "item-0"), final=True)
+            count = 0  # of lists with the one item that is clicked from now on
+            for _ in range(60):
+                reply = await shown(service)
+                count += "item-0" in reply.items
+                await told(service, reply, *({"item-0"} & set(reply.items)), final=True)
+            assert (count == 0) == ("everything" not in policy)
+
+    run(play())
 
 
 def test_a_large_learner_is_made_in_parts_while_others_are_served(
