@@ -8,6 +8,7 @@ import pytest
 
 import toplist
 from toplist.clicks import DBN, DCM, Cascade
+from toplist.core.problem import refuse, short_repr
 from toplist.engine.starts import Forced
 from toplist.parts.feedback import EveryPlace, ThroughFirstClick, ThroughLastClick
 from toplist.parts.index import KLUCB, UCB1, ExploringDraw
@@ -111,3 +112,30 @@ def test_refused_before_any_work(case: str, monkeypatch: pytest.MonkeyPatch) -> 
     assert "\n" not in str(refused.value)
     assert str(refused.value).endswith(".")
     assert ";" in str(refused.value)
+
+
+class Unseen:
+    """An entry that must not be looked at."""
+
+    def __repr__(self) -> str:
+        raise AssertionError("the whole was written")
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        [7] * 100 + [Unseen()],
+        dict.fromkeys(range(100)) | {100: Unseen()},
+        [[[7] * 100, Unseen()]],
+        ("x" * 100, Unseen()),
+    ],
+)
+def test_an_error_shows_the_beginning_of_a_long_value_without_writing_all_of_it(given: Any) -> None:
+    said = str(refuse("It", given, "short", "send less"))
+    assert said.endswith("..., but must be short; send less.")
+    assert len(said) == len("It is , but must be short; send less.") + 80
+
+
+@pytest.mark.parametrize("given", [[], [7], (7,), (1, "a"), {"a": [1]}, {1}, "a'b", b"x", None, np.int64(3), [[()]]])
+def test_an_error_shows_a_short_value_whole(given: Any) -> None:
+    assert short_repr(given) == repr(given)

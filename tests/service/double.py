@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
@@ -140,6 +141,9 @@ class Double:
     @property
     def quarantined(self) -> Counter[str]:
         return Counter()
+
+    def expiry_time(self) -> float:
+        return time.time()
 
     @property
     def is_time_believed(self) -> bool:

@@ -73,6 +73,8 @@ FAULTS: dict[str, Callable[[], Outcome]] = {
     "MB are resident": lambda: found(watch=Samples(round(memory_bound(found())) + 1)),
     "times 500": lambda: found(slices=[found().slices[0]._replace(got={"500": 1})]),
     "times ADMITTED": lambda: found(slices=[found().slices[0]._replace(got={"ADMITTED": 1})]),
+    "times HELD ON": lambda: found(slices=[found().slices[0]._replace(got={"HELD ON": 1})]),
+    "no held connection was ended": lambda: found(slices=[found().slices[0]._replace(attack="slow heads")]),
     "no request was made": lambda: found(slices=[found().slices[0]._replace(requests=0, got={})]),
     "keys could be guessed": lambda: found(slices=[found().slices[0]._replace(got={"401": 10_000})]),
     "beside stranger and serve attacks": lambda: found(latencies=slow(60.0, 61.0)),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from toplist.core.slate import Floats
+
+_BRACKETS = {list: "[]", tuple: "()", dict: "{}", set: "{}"}
 
 
 class InvalidInput(ValueError):
@@ -93,10 +95,53 @@ def refuse(what: str, given: object, accepted: str, advice: str) -> InvalidInput
     >>> print(refuse("The seed", -1, "a whole number of at least 0", "give any whole number"))
     The seed is -1, but must be a whole number of at least 0; give any whole number.
     """
-    shown = repr(given)
-    if len(shown) > 80:
-        shown = shown[:77] + "..."
-    return InvalidInput(f"{what} is {shown}, but must be {accepted}; {advice}.")
+    return InvalidInput(f"{what} is {short_repr(given)}, but must be {accepted}; {advice}.")
+
+
+def short_repr(given: object, most: int = 80) -> str:
+    """The beginning of what `repr` returns, without making the rest of it: requests may have a million entries.
+
+    Parameters
+    ----------
+    given : object
+        Any value.
+    most : int, default 80
+        Largest number of characters.
+
+    Returns
+    -------
+    str
+        The text; one that is too long ends with three dots.
+
+    Examples
+    --------
+    >>> short_repr(range(3)), short_repr(["tea", 7]), short_repr([7] * 1_000_000, most=20)
+    ('range(0, 3)', "['tea', 7]", '[7, 7, 7, 7, 7, 7...')
+    """
+    shown = ""
+    for piece in _repr_pieces(given, most):
+        shown += piece
+        if len(shown) > most:
+            return shown[: most - 3] + "..."
+    return shown
+
+
+def _repr_pieces(given: Any, most: int) -> Iterator[str]:
+    """What `repr` returns, piece by piece; a long text is cut to what can be shown."""
+    kind = type(given)
+    if kind in _BRACKETS and given:
+        begin, end = _BRACKETS[kind]
+        yield begin
+        for n, entry in enumerate(given):
+            if n:
+                yield ", "
+            yield from _repr_pieces(entry, most)
+            if kind is dict:
+                yield ": "
+                yield from _repr_pieces(given[entry], most)
+        yield ",)" if kind is tuple and len(given) == 1 else end
+    else:
+        yield repr(given[: most + 1] if kind in (str, bytes) else given)
 
 
 def nearest(given: object, known: Iterable[str], otherwise: str) -> str:

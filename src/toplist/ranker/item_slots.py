@@ -214,15 +214,18 @@ class ItemSlots:
 
     def _slots_in_turn(self, names: Sequence[Any], what: str) -> Sequence[int]:
         """The slot of each name."""
+        one = f"An item of {what}"
         try:
             # Nothing but text equals text, but 1.0 and True equal 1.
             if not self._has_integers or PLAIN.issuperset(map(type, names)):
                 if len(names) < 2:
                     return [self._slot_of[name] for name in names]
                 return cast("tuple[int, ...]", itemgetter(*names)(self._slot_of))
-        except (KeyError, TypeError):
+        except KeyError as unknown:
+            self.slot(unknown.args[0], one)  # refused; to find it again by a look at each name takes ten times as long
+        except TypeError:
             pass
-        return [self.slot(name, f"An item of {what}") for name in names]
+        return [self.slot(name, one) for name in names]
 
     def vacant_slot(self, is_reusable: Callable[[int], bool]) -> int | None:
         """A slot for a new item, or None; `is_reusable` gets the number of lists made before a slot was vacated."""

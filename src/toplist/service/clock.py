@@ -31,6 +31,10 @@ class Clock(Protocol):
         """Milliseconds that nobody can set, for waiting."""
         ...
 
+    def for_expiry(self) -> int:
+        """Milliseconds since the epoch by which keys and tokens expire: see `BelievedClock`."""
+        ...
+
     def begin(self, last_event: int) -> None:
         """The service starts; the last event of its log was at this time, 0 if there is none."""
         ...
@@ -74,6 +78,7 @@ class BelievedClock:
         self._seen = self._offset  # of the wall clock, when it was last read
         self._steady_since: int | None = None  # on the other clock; None: believed
         self._shift = 0  # milliseconds
+        self._wall_ahead = 0  # of the believed time, if the start was long after the last event
 
     def __call__(self) -> int:
         """Milliseconds since the epoch, as far as they are believed."""
@@ -91,7 +96,7 @@ class BelievedClock:
         if abs(moved) >= STEP:
             self._doubt(boot, f"The clock was set by {moved / 1e9:+.1f} s")
         elif self._steady_since is not None and boot - self._steady_since >= STEADY:
-            self._steady_since = None
+            self._steady_since, self._wall_ahead = None, 0
             shift = (offset - self._offset) // MILLISECOND
             self._shift += shift
             self._offset = offset
@@ -106,12 +111,20 @@ class BelievedClock:
         """Milliseconds since the machine was started."""
         return self._boot() // MILLISECOND
 
+    def for_expiry(self) -> int:
+        """The believed time, but after a start not before the wall clock at the start.
+
+        So a step forward expires no key, a step back revives none, and neither does a long pause before a start.
+        """
+        return self() + self._wall_ahead // MILLISECOND
+
     def begin(self, last_event: int) -> None:
         """Doubt the wall clock if the last event of the log is long ago, or in the future; its time goes on then."""
         passed = (self() - last_event) * MILLISECOND
         if last_event and not -STEP <= passed <= LONG_PAUSE:
             boot = self._boot()
-            self._offset = last_event * MILLISECOND - boot
+            offset = last_event * MILLISECOND - boot
+            self._offset, self._wall_ahead = offset, max(0, self._offset - offset)
             self._doubt(boot, f"The last event of the log is {passed / 1e9:.1f} s old")
 
     @property
@@ -136,6 +149,10 @@ class GivenClock:
         return self._now()
 
     def waiting(self) -> int:
+        """The given time."""
+        return self._now()
+
+    def for_expiry(self) -> int:
         """The given time."""
         return self._now()
 

@@ -86,7 +86,7 @@ class Limits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             gt=0.0,
             le=1.0,
             description="share of the time for costly reads (estimates, explanations, histories), one at a time and "
-            "keys in turn",
+            "keys in turn; and as much for lists and reports of more than 8 KB",
         ),
     ] = 0.2
     reads_waiting: Annotated[

@@ -15,11 +15,14 @@ from asking import KEYS, SERVE, LocalService, Make, problem
 
 from toplist.service.browser_settings import BrowserSettings
 from toplist.service.config import Limits
-from toplist.service.http.bodies import decoded_size
+from toplist.service.http.bodies import LARGE_BODY, SECONDS_PER_BYTE, Bodies, decoded_size
 from toplist.service.http.problems import LARGEST_SEARCHED, HttpProblem, undecodable
-from toplist.service.wire import ListRequest
+from toplist.service.http.routes import ROUTES
+from toplist.service.http.routing import CompiledRoute
+from toplist.service.wire import MOST_IDS, ListRequest
 
 JSON = {"content-type": "application/json"}
+JSON_HEADERS = {b"content-type": b"application/json"}
 
 
 @pytest.mark.parametrize(
@@ -208,8 +211,8 @@ async def unread(service: LocalService, path: str, caller: str) -> int:
 
 @pytest.mark.parametrize("first", ["among", "pins"])
 def test_the_search_for_an_error_decodes_a_body_a_few_times_only(first: str) -> None:
-    among = {"among": [f"item {n}" for n in range(8_000)]}
-    pins = {"pins": {str(n): "a" for n in range(4_000)} | {"z": 1.5}}
+    among = {"among": [f"item {n}" for n in range(3_000)]}
+    pins = {"pins": {str(n): "a" for n in range(2_000)} | {"z": 1.5}}
     raw = msgspec.json.encode(among | pins if first == "among" else pins | among)
     decoder = msgspec.json.Decoder(ListRequest)
     decoded = 0
@@ -280,9 +283,88 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 def test_many_ids_are_checked_at_once() -> None:
     # Nobody else is served meanwhile: one pattern per id took 20 times as long as reading the JSON.
-    body = msgspec.json.encode({"among": [f"item-{n}" for n in range(30_000)]})
+    body = msgspec.json.encode({"among": [f"item-{n}" for n in range(MOST_IDS)]})
     decoder = msgspec.json.Decoder(ListRequest)
     assert cpu_seconds(lambda: decoder.decode(body)) < 8 * cpu_seconds(lambda: msgspec.json.decode(body))
+
+
+MANY = 500_000  # numbers in a body of 1 MB
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"among":[' + b"7," * MANY + b"7]}",
+        b'{"exclude":[' + b"7," * MANY + b"1.5]}",
+        b'{"features":{"tea":[' + b"0," * MANY + b"0]}}",
+        b'{"pins":{' + b'"1":7,' * (MANY // 4) + b'"2":7}}',
+    ],
+    ids=["integers", "bad last entry", "feature row", "pins"],
+)
+def test_far_too_many_entries_of_a_list_are_refused_before_they_are_decoded(service: LocalService, body: bytes) -> None:
+    said = problem(service.ask("POST", "/v1/rankings/front-page/lists", content=body[:-2], headers=JSON), 422)
+    assert "more than" in said["detail"]
+    assert len(said["detail"]) < 100
+
+
+def test_a_list_may_name_as_many_integers_as_texts(service: LocalService) -> None:
+    assert service.ask("PUT", "/v1/rankings/front-page/items", json={"items": [{"id": 7}]}).status_code == 200
+    for count, told in ((MOST_IDS, "There is no item 0"), (MOST_IDS + 1, "at most 25000")):
+        reply = service.ask("POST", "/v1/rankings/front-page/lists", json={"among": list(range(count))})
+        assert told in problem(reply, 422)["detail"]
+
+
+def test_large_bodies_take_turns_and_short_lists_go_on() -> None:
+    """One after the other: all at once would keep everybody waiting for the sum of their times."""
+
+    async def work() -> list[str]:
+        bodies, done = Bodies(Limits(read_share=0.5)), list[str]()
+        route = next(CompiledRoute(one) for one in ROUTES if one.name == "make_list")
+        share = bodies.share_of("page", "", True)
+
+        async def receive() -> Any:
+            raise AssertionError("the body has arrived")
+
+        def decode(raw: bytes) -> int:
+            if len(raw) > LARGE_BODY:
+                time.sleep(0.02)  # and a rest of the same length
+            return len(raw)
+
+        async def read(size: int) -> None:
+            raw = b" " * size
+            await bodies.read(route, decode, JSON_HEADERS, raw, receive, share if size > LARGE_BODY else None)
+            done.append("large" if size > LARGE_BODY else "short")
+
+        large = [asyncio.create_task(read(LARGE_BODY + 1)) for _ in range(3)]
+        await asyncio.sleep(0)
+        for _ in range(3):
+            await read(100)
+        await asyncio.gather(*large)
+        return done
+
+    assert asyncio.run(work()) == ["large", "short", "short", "short", "large", "large"]
+
+
+def test_bytes_of_large_lists_are_received_in_turn() -> None:
+    async def work() -> tuple[list[str], int]:
+        bodies = Bodies(Limits())
+        charged: list[str] = []
+
+        async def charge(by: str, seconds: float) -> None:
+            assert seconds == pytest.approx(100_000 * SECONDS_PER_BYTE)
+            charged.append(by)
+
+        bodies.turns.charge = charge  # type: ignore[method-assign]
+        chunks = [{"type": "http.request", "body": b" " * 100_000, "more_body": n < 2} for n in range(3)]
+
+        async def receive() -> Any:
+            return chunks.pop(0)
+
+        route = next(CompiledRoute(one) for one in ROUTES if one.name == "make_list")
+        size, _ = await bodies.read(route, len, JSON_HEADERS, None, receive, bodies.share_of("page", "", True))
+        return charged, size
+
+    assert asyncio.run(work()) == (["key page"] * 2, 300_000)
 
 
 @pytest.mark.parametrize(
@@ -309,6 +391,8 @@ def test_a_control_character_among_many_ids_is_found(
         ("PUT", "/v1/rankings/front-page/items", "items", {"id": "x"}, 100_000),
         ("POST", "/v1/rankings/front-page/items/remove", "ids", "x", 100_000),
         ("PUT", "/v1/impressions/019a8b5e-7c1f-7d3a-9b42-5f0e6c1d2a33/clicks", "clicks", "x", 20_000),
+        ("POST", "/v1/rankings/front-page/items/remove", "ids", 7, 100_000),
+        ("PUT", "/v1/impressions/019a8b5e-7c1f-7d3a-9b42-5f0e6c1d2a33/clicks", "clicks", 7, 20_000),
     ],
 )
 def test_far_too_many_texts_are_refused_before_they_are_decoded(
@@ -316,4 +400,4 @@ def test_far_too_many_texts_are_refused_before_they_are_decoded(
 ) -> None:
     cut_off = msgspec.json.encode({name: [entry] * (most + 1)})[:-2]
     said = problem(service.ask(method, path, content=cut_off, headers=JSON), 422)
-    assert f"more than {most} texts" in said["detail"]
+    assert f"more than {most} {'entries' if entry == 7 else 'texts'}" in said["detail"]

@@ -265,6 +265,40 @@ def test_the_number_of_headers_is_limited(sent: str) -> None:
     run(work())
 
 
+ASIDE = {b"date", b"x-request-id", b"content-length", b"connection"}  # differ with the response
+
+
+async def headers(reader: asyncio.StreamReader) -> tuple[int, set[bytes]]:
+    """The status and the headers of the next response."""
+    lines = (await reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")[:-2]
+    return int(lines[0].split()[1]), {line for line in lines[1:] if line.partition(b":")[0] not in ASIDE}
+
+
+def test_what_the_application_never_sees_has_the_headers_of_all_responses() -> None:
+    async def work() -> None:
+        async with hosted(limits=Limits(address_connections=5)) as host:
+            reader, writer = await host.connect("127.0.0.3")
+            writer.write(GET.replace(b"/healthz", b"/unknown"))
+            _, usual = await headers(reader)
+            assert {b"cache-control: no-store", b"x-content-type-options: nosniff"} < usual
+            for sent, status in (
+                (b"nonsense\r\n\r\n", 400),
+                (GET[:-2] + b"x: %s\r\n\r\n" % (b"x" * 70_000), 431),
+                (GET[:9], 408),
+            ):
+                reader, writer = await host.connect()
+                writer.write(sent)
+                if status == 408:
+                    await until(lambda: any(each.unfinished_since is not None for each in host.connections))
+                    host.check_after(61.0)
+                assert await headers(reader) == (status, usual)
+            full = [await host.connect("127.0.0.2") for _ in range(6)]
+            found, told = await headers(full[-1][0])
+            assert (found, told) == (503, usual | {b"retry-after: 1"})
+
+    run(work())
+
+
 def test_a_stranger_beyond_the_rate_is_disconnected_with_the_requests_sent_ahead() -> None:
     async def work() -> None:
         async with hosted(keys=KEYS, limits=Limits(stranger_rate=0.001, stranger_burst=3)) as host:

@@ -84,6 +84,9 @@ def test_browsers_are_told_to_use_tls_alone_where_the_service_speaks_it(authorit
                     head = (await reader.readuntil(b"\r\n\r\n")).lower()
                     assert (b"\r\nstrict-transport-security: max-age=31536000\r\n" in head) == bool(tls.certificate)
                     await reader.readexactly(int(head.partition(b"content-length: ")[2].split(b"\r\n")[0]))
+                writer.write(b"nonsense\r\n\r\n")  # which the application never sees
+                head = (await reader.readuntil(b"\r\n\r\n")).lower()
+                assert (b"\r\nstrict-transport-security: max-age=31536000\r\n" in head) == bool(tls.certificate)
 
     run(work())
 

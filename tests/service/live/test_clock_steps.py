@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from running import BEGIN, check, events, front, open_store, reader_of, run, shown, told
 
+from toplist.service.api_keys import ApiKeySetting
 from toplist.service.clock import LONG_PAUSE, STEADY, BelievedClock
+from toplist.service.config import Settings
 from toplist.service.errors import StoreUnavailable
+from toplist.service.http.app import make_app
+from toplist.service.http.auth import hash_api_key
 from toplist.service.live import service as live_service
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.read_lane import ReadLane
@@ -248,5 +254,53 @@ def test_an_event_in_the_future_does_not_freeze_the_time_of_the_log(machine: Mac
             assert await service.impressions.close_due() == 1
             assert await service.retention.forget_old() == 3
             assert check(tmp_path / "db", await service.beliefs()) == []
+
+    run(play())
+
+
+async def status_of_key(service: Service, expires: int) -> int:
+    """What a key gets that expires at this time."""
+    expiry = datetime.fromtimestamp(expires / 1000, UTC)
+    key = ApiKeySetting(name="page", scope="read", sha256=hash_api_key("secret"), expires=expiry)
+    transport = httpx.ASGITransport(make_app(service, Settings(keys=[key])))
+    async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+        return (await client.get("/v1/rankings", headers={"authorization": "Bearer secret"})).status_code
+
+
+def test_a_step_expires_no_key_and_revives_none(machine: Machine, tmp_path: Path) -> None:
+    expires = BEGIN + HOUR
+
+    async def play() -> None:
+        async with serving(tmp_path / "db") as service:
+            await front(service)
+            machine.wall += 2 * HOUR
+            assert await status_of_key(service, expires) == 200
+            machine.wall -= 2 * HOUR
+            machine.pass_(3601)
+            assert await status_of_key(service, expires) == 401
+            machine.wall -= 2 * HOUR
+            assert await status_of_key(service, expires) == 401
+            machine.pass_(STEADY_SECONDS)  # believed again: the clock has said so for a while
+            assert await service.impressions.close_due() == 0
+            assert await status_of_key(service, expires) == 200
+
+    run(play())
+
+
+@pytest.mark.parametrize("by", [48 * HOUR, -48 * HOUR])
+def test_no_key_is_revived_by_a_start(by: int, machine: Machine, tmp_path: Path) -> None:
+    """Long after the last event, or with a clock that was set back, when the time of the log goes on."""
+    expires = BEGIN + (HOUR if by > 0 else -HOUR)
+
+    async def play() -> None:
+        async with serving(tmp_path / "db") as service:
+            await front(service)
+        machine.wall += by
+        async with serving(tmp_path / "db") as service:
+            assert not service.is_time_believed
+            assert await status_of_key(service, expires) == 401
+            machine.pass_(STEADY_SECONDS)
+            await service.impressions.close_due()
+            assert await status_of_key(service, expires) == (401 if by > 0 else 200)
 
     run(play())

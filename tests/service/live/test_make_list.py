@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from running import (
     BY_FEATURES,
@@ -93,6 +94,75 @@ def test_an_error_points_at_its_field_and_no_learner_comes_of_it(
             assert refused.value.field == field
             assert service.loaded_learners == 0
             assert (await shown(service)).items
+
+    run(play())
+
+
+def watched_ids(count: int) -> tuple[list[Any], list[int]]:
+    """Ids, and a count of how often one of them was looked up."""
+    looked_up = [0]
+
+    class Id(int):
+        def __hash__(self) -> int:
+            looked_up[0] += 1
+            return super().__hash__()
+
+    return [Id(n) for n in range(count)], looked_up
+
+
+@pytest.mark.parametrize("field", ["among", "exclude"])
+def test_far_more_ids_than_items_are_refused_by_their_number(tmp_path: Path, field: str) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service, named=lambda n: n)
+            ids, looked_up = watched_ids(20_000)
+            with pytest.raises(Refused, match="is 20000, but must be at most 8, as many as the ranking has items"):
+                await shown(service, **{field: ids})
+            assert looked_up[0] < 100
+            with pytest.raises(Refused, match="name 7 once"):
+                await shown(service, **{field: [7] * 1000})
+            with pytest.raises(Refused, match=r"An item of .* is 999, but must be one of") as refused:
+                await shown(service, **{field: [1, 999]})
+            assert refused.value.field == f"/{field}/1"
+
+    run(play())
+
+
+def test_many_pins_and_exclusions_are_compared_once(tmp_path: Path) -> None:
+    async def play() -> None:
+        compared = 0
+
+        class Id(str):
+            def __eq__(self, other: object) -> bool:
+                nonlocal compared
+                compared += 1
+                return super().__eq__(other)
+
+            __hash__ = str.__hash__
+
+        async with at_work(tmp_path / "db") as service:
+            await front(service, count=400, positions=150)
+            pins = {str(n + 1): Id(f"item-{n}") for n in range(149)} | {"150": "unknown"}
+            with pytest.raises(Refused) as refused:
+                await shown(service, pins=pins, exclude=[f"item-{n}" for n in range(149, 400)])
+            assert refused.value.field == "/pins/150"
+            assert compared < 149 * 20
+
+    run(play())
+
+
+def test_features_are_checked_by_their_number_before_they_are_read(tmp_path: Path) -> None:
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await front(service, BY_FEATURES)
+
+            class Row(list[float]):
+                def __iter__(self) -> Any:
+                    raise AssertionError("a row was read")
+
+            with pytest.raises(Refused, match="must be 4 numbers") as refused:
+                await shown(service, features={"item-1": [0.0] * 4, "item-2": Row([0.0] * 1000)})
+            assert refused.value.field == "/features/item-2"
 
     run(play())
 
@@ -387,6 +457,27 @@ def test_features_of_a_request_weigh_no_more_than_those_of_the_items(policy: str
 
     beliefs = [run(belief(tmp_path / str(size), size)) for size in (5.0, 1e6, 4.9)]
     assert beliefs[0] == beliefs[1] != beliefs[2]
+
+
+@pytest.mark.parametrize("policy", ["lr", "lr-sgd", "lr-sgd(none='everything')"])
+def test_one_honest_list_decides_what_policies_without_exploration_show(policy: str, tmp_path: Path) -> None:
+    """By their published rule: lists without a click teach nothing, unless they are told to learn from them."""
+
+    async def play() -> None:
+        async with at_work(tmp_path / "db") as service:
+            await service.rankings.create(RankingSpec(name="front", positions=3, policy=policy, features=4))
+            rows = np.random.default_rng(3).uniform(-1.0, 1.0, (10, 4)).tolist()
+            await service.items.put("front", [Item(id=f"item-{n}", features=row) for n, row in enumerate(rows)])
+            first = await shown(service)
+            await told(service, first, next(item for item in first.items if item != "item-0"), final=True)
+            count = 0  # of lists with the one item that is clicked from now on
+            for _ in range(60):
+                reply = await shown(service)
+                count += "item-0" in reply.items
+                await told(service, reply, *({"item-0"} & set(reply.items)), final=True)
+            assert (count == 0) == ("everything" not in policy)
+
+    run(play())
 
 
 def test_a_large_learner_is_made_in_parts_while_others_are_served(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from running import (
     WINDOW,
@@ -27,7 +29,9 @@ from running import (
 
 from toplist.cli import Exit, main
 from toplist.ranker import LoggedRanker
+from toplist.service.config import Settings
 from toplist.service.errors import Conflict
+from toplist.service.http.app import make_app
 from toplist.service.live.service import Service
 from toplist.service.log.verify import quarantined
 from toplist.service.wire import RankingChange
@@ -46,6 +50,15 @@ def damage(path: Path, how: str, seq: int) -> None:
 
 async def seq_of_last_list(service: Service) -> int:
     return [event.seq for event in await events(service) if event.kind == "list"][-1]
+
+
+async def quarantined_in_metrics(service: Service) -> dict[str, float]:
+    """What /metrics says."""
+    app = make_app(service, Settings())
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+        text = (await client.get("/metrics")).text
+    found = re.findall(r'^toplist_quarantined_total\{what="(\w+)"\} (\S+)$', text, flags=re.MULTILINE)
+    return {what: float(count) for what, count in found}
 
 
 @pytest.mark.parametrize("how", DAMAGES)
@@ -78,6 +91,7 @@ def test_a_list_that_cannot_be_read_is_closed_and_the_others_go_on(
                 assert (await service.queries.impression(other.impression)).state == "learned"
             assert await learned(service) == (71 if snapshots else 4)
             assert service.quarantined == {"impression": 1}
+            assert await quarantined_in_metrics(service) == {"impression": 1.0, "learner": 0.0}
             assert "quarantined: the list of event" in caplog.text
             (event,) = [one for one in await events(service) if one.kind == "quarantined"]
             assert event.impression == bad.impression
@@ -167,6 +181,7 @@ def test_a_learner_that_cannot_be_loaded_is_refused_alone_until_it_gets_another_
             await told(service, await shown(service, segment="good"), 1, final=True)
             assert state_of(service) is before
             assert service.quarantined == {"learner": 1}
+            assert await quarantined_in_metrics(service) == {"impression": 0.0, "learner": 1.0}
             assert [event.kind for event in await events(service)].count("quarantined") == 1
             await service.rankings.change("front", RankingChange(policy="dcm-ts", train=False))
             await told(service, await shown(service, segment="bad"), 1, final=True)

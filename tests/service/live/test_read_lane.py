@@ -71,6 +71,44 @@ def test_a_read_after_a_pause_need_not_wait() -> None:
     run(play())
 
 
+def test_a_turn_of_one_step_ends_when_its_caller_waits() -> None:
+    """A large list takes its turn to be read and made, and not until it is on disk."""
+
+    async def play() -> None:
+        turns = Turns(share=0.25)
+        disk = asyncio.Event()
+
+        async def make(by: str) -> None:
+            await turns.lane.step(by)
+            turns.log.append((by, turns.now))
+            turns.now += 0.1
+            await disk.wait()
+
+        lists = [asyncio.create_task(make("page")) for _ in range(3)]
+        await turns.pass_time()
+        assert [at for _, at in turns.log] == pytest.approx([0.0, 0.4, 0.8])
+        disk.set()
+        await asyncio.gather(*lists)
+
+    run(play())
+
+
+def test_work_that_was_done_counts_as_a_turn() -> None:
+    async def play() -> None:
+        turns = Turns(share=0.25)
+
+        async def receive(by: str) -> None:
+            await turns.lane.charge(by, 0.1)
+            turns.log.append((by, turns.now))
+
+        bodies = [asyncio.create_task(receive("page")) for _ in range(3)]
+        await turns.pass_time()
+        assert all(body.done() for body in bodies)
+        assert [at for _, at in turns.log] == pytest.approx([0.0, 0.3, 0.6])  # the time itself passed before
+
+    run(play())
+
+
 def test_callers_have_their_turns_one_after_the_other() -> None:
     """A dashboard waits for one read of a flood, not for all of them."""
 

@@ -12,7 +12,7 @@ from .plan import Plan
 from .report import broken_promises, lines
 from .soak import soak
 
-LONGEST_SLICE = 8.0  # seconds of an attack
+LONGEST_SLICE = 10.0  # seconds of an attack; longer than the timers of the service
 PAUSES = 4  # slices without an attack after all of them
 
 

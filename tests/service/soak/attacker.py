@@ -8,13 +8,16 @@ import random
 import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Literal, NamedTuple
 
 from .peer import Peer
-from .plan import ADDRESSES, Plan
+from .plan import ADDRESSES, ENDS, Plan
 
 PATIENCE = 10.0  # seconds for an answer
 LAG = 0.1  # seconds; an attack that is later than that does not catch up with a burst
+LOOK_AGAIN = 0.5  # seconds until a held connection is looked at again
+HELD_ON = "HELD ON"  # the count of connections that the service did not end in time
 KNOWN = 5000  # impressions that are remembered, for late reports
 
 By = Literal["stranger", "serve", "admin"]
@@ -28,6 +31,7 @@ class Attack(NamedTuple):
     rate: float  # steps per second
     connections: int  # steps at once
     step: Callable[[Attacker], Awaitable[None]]
+    is_timed: bool = False  # whether its connections are held until a timer of the service ends them
 
 
 class Slice(NamedTuple):
@@ -120,16 +124,31 @@ class Attacker:
 
     async def hold(
         self, data: bytes, then: bytes = b"", every: float = 1.0, receive_buffer: int | None = None,
-        address: str | None = None,
+        address: str | None = None, lasts: bool = False,
     ) -> None:  # fmt: skip
-        """Send, read nothing, and keep the connection, with some more bytes every now and then, until the end."""
+        """Send, read nothing, and keep the connection, with some more bytes every now and then, until it ends.
+
+        The service must end it in time, unless it `lasts`.
+        """
         peer = await self.connect(address, receive_buffer)
         self._requests += 1
         self.count("held")
-        await peer.send(data)
-        while True:
-            await asyncio.sleep(every)
-            await peer.send(then)
+        sending = asyncio.create_task(_send(peer, data, then, every))
+        try:
+            await self.wait_for_end(peer, lasts)
+        finally:
+            sending.cancel()
+
+    async def wait_for_end(self, peer: Peer, lasts: bool = False) -> None:
+        """Wait until the service closes a connection, and count that it did."""
+        begun = time.monotonic()
+        while not peer.has_ended():
+            if not lasts and time.monotonic() - begun > ENDS:
+                self.count(HELD_ON)
+                return
+            await asyncio.sleep(LOOK_AGAIN)
+        self.count("ended")
+        self.close(peer)
 
     async def run(self, attack: Attack, seconds: float) -> Slice:
         """One attack for some seconds."""
@@ -167,6 +186,15 @@ class Attacker:
             self.count("no answer")
         except OSError:
             self.count("hung up")
+
+
+async def _send(peer: Peer, data: bytes, then: bytes, every: float) -> None:
+    """Send bytes, and more of them every now and then, as long as the service takes them."""
+    with suppress(OSError):
+        await peer.send(data)
+        while True:
+            await asyncio.sleep(every)
+            await peer.send(then)
 
 
 def message(method: str, path: str, body: bytes = b"", headers: str = "") -> bytes:

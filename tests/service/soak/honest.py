@@ -17,11 +17,11 @@ from typing import Any
 
 from benchmarks.load import Answer, Line
 
-from .plan import FRONT, HOME, HOME_FEATURES, HONEST, SEARCH, SEGMENTS, Plan
+from .plan import FRONT, HOME, HOME_FEATURES, HONEST, IDLE, SEARCH, SEGMENTS, Plan
 
 MOST_DELAY = 2.0  # seconds until a report
 PATIENCE = 30.0  # seconds for an answer
-LONG_IDLE = 60.0  # seconds after which a service may be about to close a connection
+LONG_IDLE = IDLE - 1.0  # seconds after which the service may be about to close a connection
 PLACES = {FRONT: 5, SEARCH: 10, HOME: 5}
 KINDS = ("list", "report", "change", "read", "health")
 JOURNAL, LATENCIES, OUTCOME = "journal.ndjson", "latencies.bin", "honest.json"

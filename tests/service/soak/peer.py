@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import select
 import socket
 
 LARGEST_ANSWER = 1 << 26
@@ -65,6 +66,12 @@ class Peer:
         data = b"".join(parts)
         self._rest = data[length:]
         return status, data[:length]
+
+    def has_ended(self) -> bool:
+        """Whether the service has closed the connection; nothing of it is read."""
+        poll = select.poll()
+        poll.register(self._socket, select.POLLRDHUP)  # errors and ends are told in any case
+        return bool(poll.poll(0))
 
     async def _more(self) -> bytes:
         data = await self.receive()

@@ -11,6 +11,9 @@ from msgspec import Struct, json
 from toplist.service.http.auth import hash_api_key, new_api_key
 
 WINDOW = 20.0  # seconds; lists without a final report are closed by it
+# The settings limits.seconds and limits.idle of the service: short, so that both end connections within a slice.
+SECONDS, IDLE = 4.0, 5.0
+ENDS = max(SECONDS, IDLE) + 3.0  # seconds until a connection that a timer ends is surely closed
 SEGMENTS = 20
 FRONT, SEARCH, HOME, WIDE, TARGET = "front", "search", "home", "wide", "target"
 HONEST = "honest-"  # the request ids of honest lists begin with it

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .attacker import By, Slice
+from .attacker import HELD_ON, By, Slice
 from .attacks import ATTACKS
 from .findings import by_attack, quantile, spans_by, total, unattacked
-from .plan import ADDRESSES
+from .plan import ADDRESSES, ENDS
 from .soak import MEMORY, REQUEST_MEMORY, Outcome
 
 MOST_TIMES = 3.0  # the p99 of honest lists beside attackers, at most so many times that of an unattacked service
@@ -20,7 +20,7 @@ STRANGER_RATE, STRANGER_BURST = 20.0, 100  # defaults of the service, per addres
 # only those of the others are judged.
 JUDGED: tuple[By, ...] = ("stranger", "serve")
 CLASSES: tuple[tuple[By, ...], ...] = (JUDGED, ("admin",))
-UNEXPECTED = ("500", "501", "502", "504", "ADMITTED")
+UNEXPECTED = ("500", "501", "502", "504", "ADMITTED", HELD_ON)
 
 
 def memory_bound(outcome: Outcome) -> float:
@@ -44,11 +44,14 @@ def broken_promises(outcome: Outcome, with_times: bool = True) -> list[str]:
         broken.append(
             f"{peak / MEGABYTE:.0f} MB are resident, but {memory_bound(outcome) / MEGABYTE:.0f} MB are the most"
         )
+    timed = {attack.name for attack in ATTACKS if attack.is_timed}
     for name, slices in by_attack(outcome.slices).items():
         got = total(slices)
         broken += [f"{name}: {got[what]} times {what}" for what in UNEXPECTED if got[what]]
         if not any(one.requests or one.got for one in slices):
             broken.append(f"{name}: no request was made")
+        if name in timed and any(one.ended - one.begun > ENDS for one in slices) and not got["ended"]:
+            broken.append(f"{name}: no held connection was ended")
     guessed = by_attack(outcome.slices).get("guessed keys", [])
     most = sum((one.ended - one.begun) * STRANGER_RATE + STRANGER_BURST for one in guessed) * len(ADDRESSES)
     if total(guessed)["401"] > most:

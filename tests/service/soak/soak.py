@@ -18,7 +18,7 @@ from promises.journal import wait_until_closed
 from .attacker import Slice
 from .findings import Latencies, audit_store, check_store, unforeseen
 from .honest import OUTCOME
-from .plan import PROXY, TARGET, WINDOW, Keys, Plan, fill
+from .plan import IDLE, PROXY, SECONDS, TARGET, WINDOW, Keys, Plan, fill
 from .watch import DiskProbe, Watch, resident
 
 MEMORY, REQUEST_MEMORY = 64, 256  # megabytes, the settings of the service
@@ -49,7 +49,7 @@ def soak(folder: Path, plan: Plan) -> Outcome:
     keys = Keys.new()
     settings = {
         "keys": keys.setting, "memory": str(MEMORY), "limits.request_memory": str(REQUEST_MEMORY), "proxies": PROXY,
-        "limits.connections": str(CONNECTIONS),
+        "limits.connections": str(CONNECTIONS), "limits.seconds": str(SECONDS), "limits.idle": str(IDLE),
         "browser.secrets": f"soak:{token_hex(32)}",  # so that reports of browsers are waited for
     }  # fmt: skip
     broken: list[str] = []

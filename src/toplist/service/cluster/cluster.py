@@ -272,6 +272,10 @@ class Cluster:
         from_memory = (held.service.unrecorded.is_serving for held in self.partitions.owned.values())
         return self.owners.is_known or any(from_memory)
 
+    def expiry_time(self) -> float:
+        """Seconds since the epoch by which keys and tokens expire, by the database's clock: servers agree on it."""
+        return self.clock.for_expiry() / 1000
+
     @property
     def is_time_believed(self) -> bool:
         """Whether windows are closed and retention deletes."""

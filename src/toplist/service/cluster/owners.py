@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from time import monotonic
 
-from toplist.service.clock import BelievedClock, boot_time
+from toplist.service.clock import MILLISECOND, BelievedClock, boot_time, wall_time
 from toplist.service.cluster.placing import preferred_server
 from toplist.service.errors import StoreUnavailable
 from toplist.service.store.postgres.database import ASK_AGAIN, Database
@@ -45,6 +45,10 @@ class DatabaseClock(BelievedClock):
         else:
             self._is_set, self._unsure = True, (answered - asked + 1) // 2
             self._seen = self._offset = self._ahead = now - (asked + answered) // 2
+
+    def for_expiry(self) -> int:
+        """The time, or that of this machine before the database has said one."""
+        return self() if self._is_set else wall_time() // MILLISECOND
 
     def begin(self, last_event: int) -> None:
         """Whatever the last event."""

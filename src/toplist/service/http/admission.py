@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from time import time
 from typing import Any
 
 from toplist.service.api_keys import time_text
@@ -30,12 +31,20 @@ class Admission:
         The one that it replaces, whose callers keep the tokens of unchanged rates.
     any_host : bool, default False
         Whether public routes are answered whatever host a request names.
+    clock : callable, default time.time
+        The time in seconds, by which keys expire.
     """
 
     def __init__(
-        self, settings: Settings, log_event: LogEvent, before: Admission | None = None, *, any_host: bool = False
+        self,
+        settings: Settings,
+        log_event: LogEvent,
+        before: Admission | None = None,
+        *,
+        any_host: bool = False,
+        clock: Callable[[], float] = time,
     ) -> None:
-        self.keys, self._hosts = ApiKeys(settings.keys), Hosts(settings.hosts)
+        self.keys, self._hosts = ApiKeys(settings.keys, clock), Hosts(settings.hosts)
         self._proxies = TrustedProxies(settings.proxies)
         limits = settings.limits
         self._buckets = TokenBuckets(limits.rate, limits.burst)

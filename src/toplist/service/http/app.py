@@ -19,7 +19,7 @@ from toplist.service.http.accept import check_accept
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.admission import Admission
 from toplist.service.http.auth import KnownKey
-from toplist.service.http.bodies import Bodies, BudgetShare, Decode, Disconnected, Receive
+from toplist.service.http.bodies import LARGE_BODY, Bodies, BudgetShare, Decode, Disconnected, Receive
 from toplist.service.http.connection_limits import ConnectionLimits, Refusal
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.logs import Log, RequestIds
@@ -83,7 +83,7 @@ class App:
         settings = handlers.settings
         self.handlers, self._log = handlers, log
         self._find = Router(routes).find
-        self._admission = Admission(settings, log.event, any_host=any_host)
+        self._admission = Admission(settings, log.event, any_host=any_host, clock=handlers.expiry_time)
         self._ids = RequestIds()
         self._bodies = Bodies(settings.limits)
         self._max_in_flight = settings.limits.in_flight
@@ -96,7 +96,9 @@ class App:
         """Admit requests by new settings from now on; those admitted before are answered as before."""
         if bool(settings.keys) != bool(self._admission.keys):
             self.handlers.description = openapi.document_json(with_keys=bool(settings.keys))
-        self._admission = Admission(settings, self._log.event, self._admission, any_host=self._any_host)
+        self._admission = Admission(
+            settings, self._log.event, self._admission, any_host=self._any_host, clock=self.handlers.expiry_time
+        )
         self.handlers.reload(settings)
 
     async def __call__(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
@@ -204,7 +206,7 @@ class App:
         body: Any = None
         if decode is not None:
             raw = None if exchange.whole is None else exchange.whole.body()
-            share = self._share_of(exchange) if raw is None else None
+            share = self._share_of(exchange) if raw is None or len(raw) > LARGE_BODY else None
             body, exchange.held = await self._bodies.read(route, decode, exchange.headers, raw, receive, share)
         self._check_in_flight(route)
         if route.limited:

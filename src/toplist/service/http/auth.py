@@ -86,7 +86,7 @@ class ApiKeys:
             if authorization is not None:
                 detail = "The Authorization header has no known API key; send Authorization: Bearer KEY."
             raise _unauthorized("unauthorized", detail)
-        if known.expires <= self._clock():  # who knows the key may know this
+        if known.expires < math.inf and known.expires <= self._clock():  # who knows the key may know this
             assert known.setting.expires is not None
             detail = f"The key {known.name!r} expired at {time_text(known.setting.expires)}; send a new one."
             raise _unauthorized("key-expired", detail)

@@ -14,6 +14,7 @@ from toplist.service.http import problems
 from toplist.service.http.addresses import address_group
 from toplist.service.http.problems import HttpProblem
 from toplist.service.http.routing import CompiledRoute
+from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.work_memory import SMALL, WorkMemory
 from toplist.service.wire import Fault
 
@@ -24,6 +25,10 @@ OF_STRANGERS = 4  # callers without a key have together the budget divided by th
 SHARES_OF_STRANGERS = 8  # and one of them that divided by this
 _PART = "part"  # the caller of a budget, for one that is a part of it
 SMALL_BODY = 4096  # bytes; the objects of such a body are too small to be counted
+LARGE_BODY = 8192  # bytes; a larger one takes a turn, if its route has turns: the list of 500 ids takes 0.2 ms
+MOST_WAITING = 512  # large bodies of one caller; as long as they wait, it sends no others on these connections
+SECONDS_PER_BYTE = 2e-9  # to receive a body; it counts for the turns, so that nobody sends large ones all the time
+AS_SENT: Decode = bytes  # for a body that is decoded later
 
 
 class Disconnected(Exception):
@@ -103,6 +108,9 @@ class Bodies:
     memory : WorkMemory
         The memory of large bodies as objects. It is never held while a client is waited for, so that requests get it
         in turn.
+    turns : ReadLane
+        The turns in which large bodies are decoded and answered. Without them, a few callers with many ids would take
+        all of the event loop, and short lists would wait for all of theirs.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -110,6 +118,7 @@ class Bodies:
         self.on_the_way = ByteBudget(limits.bodies_bytes)
         self._of_strangers = ByteBudget(limits.bodies_bytes // OF_STRANGERS, SHARES_OF_STRANGERS, self.on_the_way)
         self.memory = WorkMemory(limits.bodies_memory << 20)
+        self.turns = ReadLane(limits.read_share, MOST_WAITING, what="large lists and reports")
 
     def share_of(self, key: str | None, address: str, needs_keys: bool) -> BudgetShare:
         """The share of a key or, if it is None, of callers of an address, where others may need keys."""
@@ -123,7 +132,8 @@ class Bodies:
     ) -> tuple[Any, int]:  # fmt: skip
         """The decoded body of a request, and how much of `memory` it holds; or the problem with it.
 
-        `raw` is the body if it has arrived, else None; then `share` is the caller's, of `on_the_way`.
+        `raw` is the body if it has arrived, else None. In this case, and for a large body, `share` is the caller's, of
+        `on_the_way`.
         """
         media = headers.get(b"content-type", b"")
         if media != route.request_media and not _is_media(media, route.request_media):
@@ -136,38 +146,46 @@ class Bodies:
         length = headers.get(b"content-length")
         if length is not None and length.isdigit() and int(length[:20]) > most:
             raise _too_large(most)
-        texts = route.route.most_texts
         if raw is not None:  # the most frequent case, which needs no timer
-            return await self._decode(raw, decode, most, texts)
+            return await self._decode(raw, decode, most, route, share)
         assert share is not None
-        chunks = _Chunks(share, most)
+        chunks = _Chunks(share, most, self.turns if route.route.takes_turns else None)
         try:
-            async with asyncio.timeout(self._limits.seconds):
-                message = await receive()
-                if message["type"] == "http.request" and message.get("more_body", False):
-                    message = await chunks.receive(message, receive)
+            try:
+                async with asyncio.timeout(self._limits.seconds):
+                    message = await receive()
+                    if message["type"] == "http.request" and message.get("more_body", False):
+                        message = await chunks.receive(message, receive)
+            except TimeoutError:
+                raise problems.too_slow("body", self._limits.seconds) from None
             if message["type"] != "http.request":
                 raise Disconnected
-            return await self._decode(message.get("body", b""), decode, most, texts)
-        except TimeoutError:
-            raise problems.too_slow("body", self._limits.seconds) from None
+            return await self._decode(message.get("body", b""), decode, most, route, share)
         finally:
             chunks.give_back()
 
-    async def _decode(self, raw: bytes, decode: Decode, most: int, texts: int | None) -> tuple[Any, int]:
+    async def _decode(
+        self, raw: bytes, decode: Decode, most: int, route: CompiledRoute, share: BudgetShare | None
+    ) -> tuple[Any, int]:
         size = len(raw)
         if size > most:
             raise _too_large(most)
-        if texts is not None and size > texts and _count_texts(raw) > texts:
-            raise problems.invalid(f"The body has more than {texts} texts; send less per request.")
         held = 0
         if size > SMALL_BODY:
+            _check_counts(raw, route)
+            if share is not None and decode is not AS_SENT:
+                await self.take_turn(size, route, share.caller)
             held = await self._hold(raw)
         try:
             return decode_body(raw, decode), held
         except HttpProblem:
             self.memory.give_back(held)
             raise
+
+    async def take_turn(self, size: int, route: CompiledRoute, caller: str) -> None:
+        """Wait for the turn of a large body; it ends when the request next waits for something, as for its commit."""
+        if size > LARGE_BODY and route.route.takes_turns:
+            await self.turns.step(caller)
 
     async def hold_reply(self, size: int) -> int:
         """Wait for the memory of a reply that is not encoded yet, and take it."""
@@ -208,8 +226,8 @@ def decode_body(raw: bytes, decode: Decode) -> Any:
 class _Chunks:
     """A body that arrives in parts; one that arrives whole is bounded by the buffer of its connection."""
 
-    def __init__(self, share: BudgetShare, most: int) -> None:
-        self._share, self._most = share, most
+    def __init__(self, share: BudgetShare, most: int, turns: ReadLane | None) -> None:
+        self._share, self._most, self._turns = share, most, turns
         self._taken = 0
 
     async def receive(self, message: AsgiMessage, receive: Receive) -> AsgiMessage:
@@ -225,6 +243,8 @@ class _Chunks:
             chunks.append(chunk)
             if not message.get("more_body", False):
                 return {"type": "http.request", "body": b"".join(chunks)}
+            if self._turns is not None:
+                await self._turns.charge(self._share.caller, len(chunk) * SECONDS_PER_BYTE)
             message = await receive()
         return message
 
@@ -244,13 +264,13 @@ def decoded_size(raw: bytes) -> int:
     return values + 12 * raw.count(b'"') + (3 if is_narrow else 6) * len(raw)
 
 
-def _count_texts(raw: bytes) -> int:
-    """At most how many texts a body has: quotes within texts count, too.
-
-    >>> _count_texts(b'{"ids": ["a", "b", 7]}')
-    3
-    """
-    return raw.count(b'"') // 2
+def _check_counts(raw: bytes, route: CompiledRoute) -> None:
+    """Refuse a body with too many texts or entries; quotes and commas within texts count, too."""
+    texts, entries, size = route.route.most_texts, route.route.most_entries, len(raw)
+    if texts is not None and size > texts and raw.count(b'"') // 2 > texts:
+        raise problems.invalid(f"The body has more than {texts} texts; send less per request.")
+    if entries is not None and size > entries and raw.count(b",") >= entries:
+        raise problems.invalid(f"The body has more than {entries} entries; send less per request.")
 
 
 def _too_large(limit: int) -> HttpProblem:

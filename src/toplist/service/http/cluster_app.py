@@ -20,7 +20,7 @@ from toplist.service.config import Settings
 from toplist.service.errors import NotFound, NotOwner, StoreUnavailable
 from toplist.service.http.app import App, AsgiScope, Encoded, Exchange, busy, make_handlers
 from toplist.service.http.auth import KnownKey
-from toplist.service.http.bodies import Receive, decode_body
+from toplist.service.http.bodies import AS_SENT, LARGE_BODY, Receive, decode_body
 from toplist.service.http.handlers import Handlers
 from toplist.service.http.live_view import EVENT_STREAM, LiveParts, state_of_part
 from toplist.service.http.logs import Log
@@ -57,7 +57,6 @@ class ClusterApp(App):
         super().__init__(handlers, log)
         self._cluster = cluster
         handlers.cluster_view = cluster.view
-        handlers.use_clock(lambda: cluster.clock() / 1000)
         handlers.metrics.cluster_counts = cluster.counts
         self._routes = {route.name: CompiledRoute(route) for route in ROUTES}
         self._by_partition: dict[int, Handlers] = {}  # ~n: partition n of another server
@@ -70,7 +69,7 @@ class ClusterApp(App):
 
     async def _answer(self, exchange: Exchange, scope: AsgiScope, receive: Receive, send: Send) -> Encoded | None:
         route, found, key = self._admit(exchange, scope)
-        raw = await self._read_body(exchange, route, None if route.decode is None else bytes, receive) or b""
+        raw = await self._read_body(exchange, route, None if route.decode is None else AS_SENT, receive) or b""
         query: bytes = scope["query_string"]
         if route.route.name == "list_rankings":
             response: Response = await self._all_rankings(exchange, route, query, key)
@@ -198,6 +197,8 @@ class ClusterApp(App):
         parsed = route.parse_query(query)
         if key is not None and key.rankings is not None:
             await self._check_ranking(handlers, key, route, path)
+        if len(raw) > LARGE_BODY:
+            await self._bodies.take_turn(len(raw), route, self._share_of(exchange).caller)
         body = None if route.decode is None else decode_body(raw, route.decode)
         if route.reply_size is not None and exchange.held:  # of an attempt before
             self._bodies.memory.give_back(exchange.held)

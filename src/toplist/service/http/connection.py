@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn, cast
 
 import httptools
@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from toplist.service.config import Limits
 from toplist.service.http.connection_limits import ConnectionLimits
 from toplist.service.http.problems import HttpProblem, too_slow
-from toplist.service.http.whole import WHOLE, Whole
+from toplist.service.http.whole import COMMON, WHOLE, Whole
 from toplist.service.wire import PROBLEM_MEDIA
 
 TLS_UNSENT = 64 << 10  # bytes of a response that may wait to be sent by TLS; its own default is 512 KiB
@@ -313,15 +313,16 @@ class Connection(HttpToolsProtocol):
 
     def _send_refusal(self, problem: HttpProblem) -> None:
         request_id = self.record_unread(problem, self._address, len(msgspec.json.encode(problem.body)))
-        self.transport.write(problem_response(problem, request_id))
+        self.transport.write(problem_response(problem, request_id, self.server_state.default_headers))
         self.transport.close()
 
 
-def problem_response(problem: HttpProblem, request_id: bytes) -> bytes:
-    """A whole response with a problem, after which the connection is closed."""
+def problem_response(problem: HttpProblem, request_id: bytes, of_server: Iterable[tuple[bytes, bytes]] = ()) -> bytes:
+    """A whole response with a problem and the headers of the server, after which the connection is closed."""
     body = msgspec.json.encode(problem.body)
     head = (
         f"HTTP/1.1 {problem.status} {problem.body.title}",
+        *(f"{name.decode('ascii')}: {value.decode('latin-1')}" for name, value in (*of_server, *COMMON)),
         f"content-type: {PROBLEM_MEDIA}",
         f"content-length: {len(body)}",
         f"x-request-id: {request_id.decode('ascii')}",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
@@ -75,8 +74,8 @@ class Handlers:
         self.views = LiveViews(service, self.histories, metrics)
         self.overviews = Overviews(service, self.histories)
         self.segment_hash = SegmentHash(settings.segment_secret)
-        self._clock: Callable[[], float] = time.time  # by which tokens expire
-        self.tokens = ImpressionTokens(token_secrets(settings.browser), self._clock)
+        self.expiry_time: Callable[[], float] = service.expiry_time  # of all partitions together
+        self.tokens = ImpressionTokens(token_secrets(settings.browser), self.expiry_time)
         self.impression_rates = TokenBuckets(settings.browser.impression_rate, settings.browser.impression_burst)
         self.description = description
         self.assets = Assets()
@@ -94,14 +93,9 @@ class Handlers:
         made.overviews = Overviews(service, made.histories)
         return made
 
-    def use_clock(self, clock: Callable[[], float]) -> None:
-        """Let tokens expire by another clock, which gives seconds: servers whose own clocks differ agree on it."""
-        self._clock = clock
-        self.tokens = ImpressionTokens(token_secrets(self.settings.browser), clock)
-
     def reload(self, settings: Settings) -> None:
         """Take the secrets and limits of reports from browsers from new settings."""
-        self.tokens = ImpressionTokens(token_secrets(settings.browser), self._clock)
+        self.tokens = ImpressionTokens(token_secrets(settings.browser), self.expiry_time)
         before = self.impression_rates
         self.impression_rates = TokenBuckets(settings.browser.impression_rate, settings.browser.impression_burst)
         self.impression_rates.take_over(before)

@@ -35,7 +35,7 @@ _BEYOND = re.compile(rf"^Expected int (<= |>= -){LARGEST_INTEGER}$")
 _RULES = {repr(pattern): rule for pattern, rule in PATTERN_RULES.items()}  # as msgspec writes patterns
 LONGEST_DETAIL = 2000  # characters of an explanation, most of which may be quoted from the request
 LONGEST_POINTER = 500  # characters
-LARGEST_SEARCHED = 256 << 10  # bytes of a body in which the invalid key and value are looked for; all others wait
+LARGEST_SEARCHED = 64 << 10  # bytes of a body in which the invalid key and value are looked for; all others wait
 
 
 class HttpProblem(Exception):

@@ -7,18 +7,12 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from toplist.service.http.bodies import AsgiMessage, BudgetShare, Disconnected, Receive
 from toplist.service.http.routing import StreamResponse
-from toplist.service.http.whole import Headers, Whole
+from toplist.service.http.whole import COMMON, Headers, Whole
 
 PIECE = 64 << 10  # bytes handed to the connection at once
 LOOK_AGAIN = 0.05  # seconds until a part of a stream looks for room again
 
 Send = Callable[[AsgiMessage], Awaitable[None]]
-
-_COMMON: Headers = [
-    (b"cache-control", b"no-store"),
-    (b"x-content-type-options", b"nosniff"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-]
 
 
 class BrokenStream(Exception):
@@ -34,7 +28,7 @@ async def send_reply(
     more: Mapping[str, str], head: bool,
 ) -> None:  # fmt: skip
     """Send a whole response, in one piece if the connection takes it so."""
-    headers: Headers = [(b"x-request-id", request_id), *_COMMON]
+    headers: Headers = [(b"x-request-id", request_id), *COMMON]
     if status != 204:
         headers += ((b"content-type", media), (b"content-length", b"%d" % len(content)))
     if more:  # they take precedence
@@ -71,7 +65,7 @@ class StreamReply:
             self._on_end()
 
     async def _send(self, status: int, request_id: bytes, receive: Receive, send: Send, head: bool) -> None:
-        headers: Headers = [(b"x-request-id", request_id), (b"content-type", self._media), *_COMMON]
+        headers: Headers = [(b"x-request-id", request_id), (b"content-type", self._media), *COMMON]
         if self._media.startswith(b"text/event-stream"):
             headers.append((b"x-accel-buffering", b"no"))  # nginx would keep them until they are many
         await send({"type": "http.response.start", "status": status, "headers": headers})

@@ -10,6 +10,7 @@ from toplist.service.http.handlers import Handlers
 from toplist.service.http.live_view import EVENT_STREAM
 from toplist.service.http.routing import HTML, NDJSON, TEXT, Link, Route
 from toplist.service.wire import (
+    MOST_IDS,
     ClusterView,
     Estimates,
     EstimatesQuery,
@@ -127,9 +128,10 @@ _UPLIFT: dict[str, Any] = {
     "next": None,
 }  # fmt: skip
 _NAME = {"name": Name}
-# A text takes a microsecond to decode, in which nobody else is served, and the numbers of items and clicks are checked
-# afterwards. These limits are several times what 10,000 items and 2,000 clicks can have.
-_TEXTS_OF_ITEMS, _TEXTS_OF_LIST, _TEXTS_OF_REPORT = 100_000, 25_000, 20_000
+# A text takes up to a microsecond to decode, in which nobody else is served, and the numbers of items and clicks are
+# checked afterwards. These limits are several times what 10,000 items and 2,000 clicks can have.
+_TEXTS_OF_ITEMS, _TEXTS_OF_LIST, _TEXTS_OF_REPORT = 100_000, MOST_IDS, 20_000
+_ENTRIES_OF_LIST = 100_000  # also the features of its items, of which a body of 1 MB has little more
 _REPORT_BYTES = 64_000  # of a report from a browser: with keepalive, it may send 64 KiB
 _MODEL_BYTES, _TEXTS_OF_MODEL = 4 << 20, 500_000  # of a simulation with a model, which its process reads
 _CHOICES = {
@@ -204,7 +206,8 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="POST", path="/v1/rankings/{name}/items/remove", name="remove_items", tag="items", scope="admin",
         summary="Remove items; after the reply they are in no list.", handler=Handlers.remove_items, parameters=_NAME,
-        request=RemoveBody, has_items=True, most_texts=_TEXTS_OF_ITEMS, reply=Removed, problems=(404, 409),
+        request=RemoveBody, has_items=True, most_texts=_TEXTS_OF_ITEMS, most_entries=_TEXTS_OF_ITEMS,
+        reply=Removed, problems=(404, 409),
         request_example={"ids": ["tea", "cocoa"]}, reply_example={"removed": 2},
     ),
     Route(
@@ -227,21 +230,23 @@ ROUTES: tuple[Route, ...] = (
         method="POST", path="/v1/rankings/{name}/lists", name="make_list", tag="lists", scope="list",
         summary="Ask for a list to show; the same request_id gets the same list.",
         handler=Handlers.make_list, parameters=_NAME,
-        request=ListRequest, most_texts=_TEXTS_OF_LIST, reply=ListReply, problems=(404, 409), links=_TO_IMPRESSION,
+        request=ListRequest, most_texts=_TEXTS_OF_LIST, most_entries=_ENTRIES_OF_LIST, takes_turns=True,
+        reply=ListReply, problems=(404, 409), links=_TO_IMPRESSION,
         request_example={"positions": 2, "exclude": ["cocoa"], "request_id": "page-view-4711"}, reply_example=_LIST,
     ),
     Route(
         method="PUT", path="/v1/impressions/{impression}/clicks", name="report", tag="lists", scope="report",
         summary="Report the clicks so far, as positions or items; repeated ones count once.",
         handler=Handlers.report, parameters=_OF_IMPRESSION,
-        request=Report, most_texts=_TEXTS_OF_REPORT, reply=ReportReply, problems=(404,),
+        request=Report, most_texts=_TEXTS_OF_REPORT, most_entries=_TEXTS_OF_REPORT, takes_turns=True,
+        reply=ReportReply, problems=(404,),
         request_example={"clicks": [1], "final": True}, reply_example=_COUNTED,
     ),
     Route(
         method="POST", path="/v1/reports", name="report_by_token", tag="browsers", for_browsers=True, for_visitors=True,
         summary="Report from a page of a named origin, by the token of the list.", handler=Handlers.report_by_token,
         request=TokenReport, request_media=TEXT, most_bytes=_REPORT_BYTES, most_texts=_TEXTS_OF_REPORT,
-        reply=ReportReply, problems=(403, 404),
+        most_entries=_TEXTS_OF_REPORT, reply=ReportReply, problems=(403, 404),
         request_example={"token": _TOKEN, "clicks": [{"position": 1}], "seen": [{"position": 1}]},
         reply_example=_COUNTED,
     ),

@@ -125,6 +125,8 @@ class Route:
     checks_rankings: bool = False  # whether its handler heeds the rankings that a key is for; see `App`
     reply_size: ReplySize | None = None  # bytes of its reply before it is encoded, if that can be large
     most_texts: int | None = None  # in its body; more are refused before they are decoded
+    most_entries: int | None = None  # the same of texts, numbers and all else; counted by their commas
+    takes_turns: bool = False  # whether large bodies of it are read and answered in turn
     most_bytes: int | None = None  # of its body; None: as the settings say
     for_browsers: bool = False  # whether pages of named origins call it, with a token instead of a key
     for_visitors: bool = False  # whether the visitors of pages call it; their addresses are logged only if refused

@@ -8,6 +8,12 @@ WHOLE = "toplist.whole"  # in the scope of a request of our own server
 
 Headers = list[tuple[bytes, bytes]]
 
+COMMON: Headers = [  # of every response, besides those of the server
+    (b"cache-control", b"no-store"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+
 
 class Whole:
     """Takes the body of a request that has arrived, and sends a response that is ready.

@@ -8,7 +8,7 @@ import msgspec
 
 from toplist.core.item_id import ItemId
 from toplist.service.live.ranking import LiveRanking
-from toplist.service.live.request_errors import check_features, list_length, pins_by_position
+from toplist.service.live.request_errors import check_counts, check_features, list_length, pins_by_position
 from toplist.service.log.events import rows_by_item
 from toplist.service.wire import ListRequest
 
@@ -17,12 +17,14 @@ def scaled_request(request: ListRequest, ranking: LiveRanking) -> ListRequest:
     """A request whose features are no larger than those of the items; the log has these, for later policies."""
     if request.features is None:
         return request
+    check_counts(request, ranking)
     check_features(None, rows_by_item(request.features), ranking)
     return msgspec.structs.replace(request, features=ranking.scaled_features(request.features))
 
 
 def list_arguments(ranking: LiveRanking, request: ListRequest) -> dict[str, Any]:
     """The arguments of `LoggedRanker.make` that are given; `request_error` explains errors."""
+    check_counts(request, ranking)
     features = None if request.features is None else rows_by_item(request.features)
     if request.person or features:
         check_features(request.person, features or {}, ranking)

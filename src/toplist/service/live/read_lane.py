@@ -1,4 +1,4 @@
-"""Turns for costly reads: one at a time, callers one after the other, and for a share of the time at most.
+"""Turns for costly requests: one at a time, callers one after the other, and for a share of the time at most.
 
 A read that copies a learner or goes through the log takes milliseconds, of which lists and reports wait for some. One
 alone is hardly noticed, but many at once, or one after another without a pause, would take most of the interpreter.
@@ -21,7 +21,7 @@ CallLater = Callable[[float, Callable[[], None]], object]
 
 
 class ReadLane:
-    """Gives turns to costly reads; it belongs to one event loop.
+    """Gives turns to costly reads, or to other costly requests; it belongs to one event loop.
 
     After a turn the lane rests, so that turns take `share` of the time. The next turn is that of the caller who has
     waited longest since its own last one: a dashboard waits for one read of a flood, not for all of them.
@@ -36,15 +36,17 @@ class ReadLane:
         The time in seconds.
     call_later : callable, optional
         Calls a function after so many seconds; by default the running event loop does.
+    what : str, default "estimates, explanations and histories"
+        What takes turns, for the error.
     """
 
     def __init__(
         self, share: float = SHARE, most_waiting: int = MOST_WAITING, clock: Callable[[], float] = monotonic,
-        call_later: CallLater | None = None,
+        call_later: CallLater | None = None, what: str = "estimates, explanations and histories",
     ) -> None:  # fmt: skip
         self._rest_per_second = 1.0 / share - 1.0
         self._most_waiting = most_waiting
-        self._clock, self._call_later = clock, call_later
+        self._clock, self._call_later, self._what = clock, call_later, what
         self._queues: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()  # the next caller is first
         self._is_taken = False
         self._is_resting = False  # with a call of `_grant` to come
@@ -71,15 +73,36 @@ class ReadLane:
         finally:
             self._end(self._clock() - begun)
 
+    async def step(self, by: str) -> None:
+        """Wait for a turn, which ends when the caller next waits for something, as for a commit.
+
+        Raises
+        ------
+        TooManyReads
+            If too many of the caller wait already.
+        """
+        await self._begin(by)
+        begun = self._clock()
+        asyncio.get_running_loop().call_soon(lambda: self._end(self._clock() - begun))
+
+    async def charge(self, by: str, seconds: float) -> None:
+        """Wait for a turn, and count so much time for it: for work that was done before, as with bytes that arrived.
+
+        Raises
+        ------
+        TooManyReads
+            If too many of the caller wait already.
+        """
+        await self._begin(by)
+        self._end(seconds)
+
     async def _begin(self, by: str) -> None:
         if not self._is_taken and not self._queues and self._clock() >= self._rested_at:
             self._is_taken = True
             return
         queue = self._queues.get(by, ())
         if len(queue) >= self._most_waiting:
-            raise TooManyReads(
-                f"{len(queue)} estimates, explanations and histories wait for their turn, the limit; ask less often."
-            )
+            raise TooManyReads(f"{len(queue)} {self._what} wait for their turn, the limit; ask less often.")
         granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queues.setdefault(by, deque()).append(granted)
         self._go_on()

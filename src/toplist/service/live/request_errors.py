@@ -12,6 +12,8 @@ from toplist.service.errors import Refused
 from toplist.service.live.ranking import TOO_LARGE, LiveRanking, wrong_width
 from toplist.service.wire import IS_PLACE, ListRequest, RankingSpec, too_large
 
+FEW_IDS = 1000  # are looked at in any case: the error names the one that is unknown or there twice
+
 # Settings of a ranking in the order in which they are blamed if they do not go together.
 SUSPECTS = (
     "explore",
@@ -80,9 +82,9 @@ def _field(request: ListRequest, ranking: LiveRanking) -> str | None:
         if at is not None:
             return f"/{name}/{at}"
     wanted = request.positions or spec.positions
-    seen: set[ItemId] = set()
+    excluded, seen = set(request.exclude), set[ItemId]()
     for position, item in request.pins.items():
-        wrong = item not in items or items[item].hidden or item in request.exclude or item in seen
+        wrong = item not in items or items[item].hidden or item in excluded or item in seen
         if wrong or not 1 <= int(position) <= wanted or not ranking.can.takes_pins:
             return f"/pins/{pointer_step(position)}"
         seen.add(item)
@@ -107,18 +109,27 @@ def _is_known(text: str, items: Container[ItemId]) -> bool:
         return False
 
 
+def check_counts(request: ListRequest, ranking: LiveRanking) -> None:
+    """Refuse far more ids than a ranking has items, before each of them is looked at."""
+    most = max(FEW_IDS, len(ranking.items))
+    for name, given in (("among", request.among), ("exclude", request.exclude), ("features", request.features)):
+        if given and len(given) > most:
+            accepted = f"at most {len(ranking.items)}, as many as the ranking has items"
+            raise refuse(f"The number of items of {name}", len(given), accepted, "name each once")
+
+
 def check_features(
     person: Sequence[float] | None, features: Mapping[ItemId, Sequence[float]], ranking: LiveRanking
 ) -> None:
     """Refuse features from which neither this policy nor a later one could learn."""
     width = ranking.spec.features
-    if too_large(person) or any(map(too_large, features.values())):
-        raise InvalidInput(TOO_LARGE)
-    for item, row in features.items():
+    for item, row in features.items():  # before any row is read, since these may be long
         if item not in ranking.items:
             raise refuse("features", item, "of the ranking's items", "put it first, or leave it out")
         if len(row) != width:
             raise wrong_width(f"features of {item!r}", row, width)
+    if too_large(person) or any(map(too_large, features.values())):
+        raise InvalidInput(TOO_LARGE)
 
 
 def _first_unknown_or_repeated(given: Iterable[ItemId], items: Container[ItemId]) -> int | None:

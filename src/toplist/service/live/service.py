@@ -157,6 +157,10 @@ class Service:
         """Whether changes can be committed now, or lists go on from memory."""
         return self.transactions.is_ready or self.unrecorded.is_serving
 
+    def expiry_time(self) -> float:
+        """Seconds since the epoch by which keys and tokens expire."""
+        return self.transactions.clock.for_expiry() / 1000
+
     @property
     def is_time_believed(self) -> bool:
         """Whether windows are closed and retention deletes; not for some minutes after the clock was set."""

@@ -67,6 +67,7 @@ ManyTexts = Annotated[
         extra_json_schema={"pattern": ITEM_TEXT},
     ),
 ]
+MOST_IDS = 25_000  # in a request: each is checked and looked up, in which nobody else is served
 _HAS_CONTROL = re.compile(r"[\x00-\x1f\x7f]").search
 SegmentAlias = Annotated[
     Segment | None, Meta(description="the former name of segment", extra_json_schema={"deprecated": True})
@@ -79,7 +80,8 @@ VisitorId = Annotated[
     str,
     Meta(min_length=1, max_length=200, pattern=TEXT, description="id of the visitor, of which only a hash is stored"),
 ]
-Positions = Annotated[int, Meta(ge=1, le=1000)]
+MOST_POSITIONS = 1000
+Positions = Annotated[int, Meta(ge=1, le=MOST_POSITIONS)]
 Probability = Annotated[float, Meta(ge=0.0, le=1.0)]
 Level = Annotated[float, Meta(gt=0.0, le=0.5)]
 Seconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]

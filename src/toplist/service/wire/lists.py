@@ -9,6 +9,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from toplist.service.wire.fields import (
     ITEM_TEXT,
     MAX_REPORT_ENTRIES,
+    MOST_IDS,
+    MOST_POSITIONS,
     FeatureRow,
     Integer,
     ItemId,
@@ -34,9 +36,10 @@ class ListRequest(Strict, OfSegment, frozen=True, omit_defaults=True, gc=False):
 
     segment: Segment | None = None
     positions: Positions | None = None
-    among: list[ManyIds] | None = None
-    exclude: list[ManyIds] = field(default_factory=list)
-    pins: dict[str, ManyIds] = field(default_factory=dict)  # 1-based position to item
+    among: Annotated[list[ManyIds], Meta(max_length=MOST_IDS)] | None = None
+    exclude: Annotated[list[ManyIds], Meta(max_length=MOST_IDS)] = field(default_factory=list)
+    # 1-based position to item
+    pins: Annotated[dict[str, ManyIds], Meta(max_length=MOST_POSITIONS)] = field(default_factory=dict)
     person: FeatureRow | None = None
     features: dict[ManyTexts, FeatureRow] | None = None
     visitor: VisitorId | None = None  # keeps its group, if the ranking has a holdout

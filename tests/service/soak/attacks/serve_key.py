@@ -20,6 +20,14 @@ FAULTS = (
     b'{"segment":"' + b"\\u00e9" * 170_000 + b'","positions":"x"}',
     b'{"seen":{' + b'"1":1,' * 150_000 + b'"1":2}}',
 )
+NUMBERS = (
+    b'{"among":[' + b"7," * (LIMIT // 2 - 20) + b"7]}",
+    b'{"exclude":[' + b"7," * (LIMIT // 2 - 20) + b"1.5]}",
+    b'{"features":{"item-1":[' + b"0," * (LIMIT // 2 - 20) + b"0]}}",
+    b'{"among":[' + b",".join(b"%d" % n for n in range(99_000)) + b"]}",
+    b'{"among":[' + b",".join(b"%d" % n for n in range(24_000)) + b"]}",
+    b'{"features":{' + b",".join(b'"item-%d":[%s0]' % (n, b"0.5," * 900) for n in range(100)) + b"}}",
+)
 UNKNOWN_FIELD = b'{"' + b"x" * (LIMIT - 100) + b'": 1}'
 LISTS = "/v1/rankings/{}/lists"
 CLICKS = "/v1/impressions/{}/clicks"
@@ -123,7 +131,7 @@ async def stalled_bodies(attacker: Attacker) -> None:
 async def open_streams(attacker: Attacker) -> None:
     """The live view of a ranking, which goes on for minutes, and of which nothing is read."""
     key = f"Authorization: Bearer {attacker.key('serve')}\r\n"
-    await attacker.hold(message("GET", f"/v1/rankings/{FRONT}/live", headers=key), receive_buffer=4096)
+    await attacker.hold(message("GET", f"/v1/rankings/{FRONT}/live", headers=key), receive_buffer=4096, lasts=True)
 
 
 async def large_lists(attacker: Attacker) -> None:
@@ -138,16 +146,22 @@ async def large_lists(attacker: Attacker) -> None:
     await attacker.ask("serve", "POST", LISTS.format(SEARCH), json.dumps(body).encode())
 
 
+async def many_numbers(attacker: Attacker) -> None:
+    """A body near the limit with numbers where ids and features stand, or with as many as a list may have."""
+    await attacker.ask("serve", "POST", LISTS.format(SEARCH), attacker.random.choice(NUMBERS))
+
+
 SERVE_KEY = [
-    Attack("faulty lists", "serve", 2.0, 10, faulty_lists),
-    Attack("huge names", "serve", 5.0, 10, huge_names),
-    Attack("huge features", "serve", 50.0, 20, huge_features),
-    Attack("changes without right", "serve", 100.0, 50, changes_without_right),
-    Attack("many segments", "serve", 50.0, 50, many_segments),
-    Attack("wide estimates", "serve", 20.0, 50, wide_estimates),
-    Attack("reads at random", "serve", 100.0, 50, reads),
-    Attack("reports", "serve", 30.0, 50, reports),
-    Attack("stalled bodies", "serve", 20.0, 60, stalled_bodies),
+    Attack("faulty lists", "serve", 50.0, 20, faulty_lists),
+    Attack("many numbers", "serve", 100.0, 40, many_numbers),
+    Attack("huge names", "serve", 50.0, 20, huge_names),
+    Attack("huge features", "serve", 100.0, 20, huge_features),
+    Attack("changes without right", "serve", 200.0, 50, changes_without_right),
+    Attack("many segments", "serve", 100.0, 50, many_segments),
+    Attack("wide estimates", "serve", 100.0, 50, wide_estimates),
+    Attack("reads at random", "serve", 200.0, 50, reads),
+    Attack("reports", "serve", 60.0, 50, reports),
+    Attack("stalled bodies", "serve", 20.0, 60, stalled_bodies, is_timed=True),
     Attack("open streams", "serve", 100.0, 400, open_streams),
-    Attack("large lists", "serve", 10.0, 20, large_lists),
+    Attack("large lists", "serve", 100.0, 40, large_lists),
 ]

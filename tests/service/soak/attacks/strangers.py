@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from ..attacker import Attack, Attacker, message
 from ..plan import ADDRESSES, FRONT, MORE_ADDRESSES, PROXY, TARGET
 
@@ -56,12 +54,12 @@ async def forged_reports(attacker: Attacker) -> None:
 async def large_bodies(attacker: Attacker) -> None:
     """A body of 15 MB without a key, which stops before its end."""
     head = message("PUT", ITEMS, headers=f"X-Filler: 1\r\nContent-Length: {LARGE}\r\n")
-    peer = await attacker.connect()
-    attacker.count("held")
-    await peer.send(head.replace(b"Content-Length: 0\r\n", b""))
-    for _ in range(LARGE // 100_000 - 1):
-        await peer.send(b" " * 100_000)
-    await asyncio.sleep(3600)
+    await attacker.hold(head.replace(b"Content-Length: 0\r\n", b"") + b" " * (LARGE - 10))
+
+
+async def idle_connections(attacker: Attacker) -> None:
+    """A connection with one request, or none, and nothing more."""
+    await attacker.hold(attacker.random.choice((b"", message("GET", "/healthz"))))
 
 
 async def guessed_keys(attacker: Attacker) -> None:
@@ -138,13 +136,14 @@ async def floods(attacker: Attacker) -> None:
 
 
 STRANGERS = [
-    Attack("unread pipelines", "stranger", 275.0, 1100, unread_pipelines),
-    Attack("unread bodies", "stranger", 275.0, 1100, unread_bodies),
+    Attack("unread pipelines", "stranger", 275.0, 1100, unread_pipelines, is_timed=True),
+    Attack("unread bodies", "stranger", 275.0, 1100, unread_bodies, is_timed=True),
+    Attack("idle connections", "stranger", 275.0, 1100, idle_connections, is_timed=True),
     Attack("half-closed", "stranger", 100.0, 100, half_closed),
-    Attack("slow heads", "stranger", 200.0, 1000, slow_heads),
-    Attack("heads of many addresses", "stranger", 600.0, 1800, heads_of_many),
-    Attack("forged reports", "stranger", 300.0, 1400, forged_reports),
-    Attack("large bodies", "stranger", 10.0, 60, large_bodies),
+    Attack("slow heads", "stranger", 200.0, 1000, slow_heads, is_timed=True),
+    Attack("heads of many addresses", "stranger", 600.0, 1800, heads_of_many, is_timed=True),
+    Attack("forged reports", "stranger", 300.0, 1400, forged_reports, is_timed=True),
+    Attack("large bodies", "stranger", 10.0, 60, large_bodies, is_timed=True),
     Attack("guessed keys", "stranger", 200.0, 50, guessed_keys),
     Attack("malformed", "stranger", 100.0, 100, malformed),
     Attack("forged headers", "stranger", 100.0, 100, forged_headers),
