@@ -3,9 +3,11 @@
 Lists and final reports at L = 1,000 and K = 10 over 64 connections, which two servers share where it does not say
 otherwise, for each setting in turn, in several rounds; the medians are printed. CPU is that of the servers' processes,
 and PostgreSQL's apart. One server of a cluster is the measure for two: it differs from them in their number alone. Two
-clusters of one server each show what it costs that two servers share the machine's cores and caches. In the end the
-first list of segments whose learners are not in memory is measured, on SQLite and on PostgreSQL; `... several_servers
-cold` measures nothing else. The targets stand beside the ratios; the exit status is 1 where one is missed.
+clusters of one server each show what it costs that two servers share the machine's cores and caches. Lists "with ids"
+are asked for with a new `request_id` each, as the client library does. In the end the first list of segments whose
+learners are not in memory is measured, on SQLite and on PostgreSQL; `... several_servers cold` measures nothing else,
+and `... several_servers alone` only SQLite and one server without a cluster. The targets stand beside the ratios; the
+exit status is 1 where one is missed.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from pathlib import Path
 from statistics import median
 from time import monotonic, perf_counter, sleep
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import psycopg
 
@@ -33,11 +36,13 @@ from postgres_server import PostgresServer  # the one that tests start
 
 ITEMS, POSITIONS, CONNECTIONS = 1000, 10, 64
 PAIRS, ROUNDS = 2500, 7  # lists with their reports per round
-ALONE, ONE = "PostgreSQL, one server alone", "PostgreSQL, one server of a cluster"
+FILE, ALONE, ONE = "SQLite", "PostgreSQL, one server alone", "PostgreSQL, one server of a cluster"
+FILE_IDS, ALONE_IDS = "SQLite, with ids", "PostgreSQL, one server alone, with ids"
 OWNED = "PostgreSQL, two servers, asked for their own rankings"
 AT_RANDOM = "PostgreSQL, two servers, asked at random"
 FORWARDED = "PostgreSQL, two servers, each asked for the other's"
 THROUGHPUT = Target(0.6)  # of that on SQLite
+ON_FILE = {ALONE: FILE, ONE: FILE, ALONE_IDS: FILE_IDS}  # what its throughput is compared with
 CPU = {OWNED: Target(1.15, at_most=True), AT_RANDOM: Target(1.6, at_most=True)}  # of one server of a cluster
 COLD = Target(3.0, at_most=True)  # times the first list on SQLite
 COLD_SEGMENTS, COLD_LISTS = 60, 10
@@ -84,7 +89,7 @@ def written(address: str) -> tuple[int, int]:
 
 
 async def ask_all(
-    ports: list[int], rankings: list[str], pairs: int, *, connections: int, at_random: bool = False
+    ports: list[int], rankings: list[str], pairs: int, *, connections: int, at_random: bool, ids: bool
 ) -> None:
     """Lists with their reports; connection n asks port and ranking n, in turn, or any ranking."""
     left, chance = iter(range(pairs)), random.Random(pairs)
@@ -94,7 +99,8 @@ async def ask_all(
         for _ in left:
             ranking = chance.choice(rankings) if at_random else rankings[number % len(rankings)]
             path = f"/v1/rankings/{ranking}/lists"
-            listed: dict[str, Any] = json.loads((await line.ask("POST", path, b"{}")).body)
+            asked = b'{"request_id": "%s"}' % str(uuid4()).encode() if ids else b"{}"
+            listed: dict[str, Any] = json.loads((await line.ask("POST", path, asked)).body)
             report = json.dumps({"clicks": [2], "final": True}).encode()
             answer = await line.ask("PUT", f"/v1/impressions/{listed['impression']}/clicks", report)
             assert answer.status == 200, answer
@@ -106,17 +112,17 @@ async def ask_all(
 
 def measure(
     servers: list[Server], rankings: list[str], database: PostgresServer | None, address: str = "",
-    *, connections: int = CONNECTIONS, at_random: bool = False,
+    *, connections: int = CONNECTIONS, at_random: bool = False, ids: bool = False,
 ) -> Cost:  # fmt: skip
     """What a request takes."""
     ports = [server.port for server in servers]
-    asyncio.run(ask_all(ports, rankings, 200, connections=connections, at_random=at_random))
+    asyncio.run(ask_all(ports, rankings, 200, connections=connections, at_random=at_random, ids=ids))
     before_commits = sum(_number(server, "toplist_commits_total") for server in servers)
     before_forwarded = sum(_counted(server, "forwarded") for server in servers)
     before_log = written(address)[0] if database else 0
     before, before_database = sum(server.cpu() for server in servers), database_cpu(database) if database else 0.0
     begun = perf_counter()
-    asyncio.run(ask_all(ports, rankings, PAIRS, connections=connections, at_random=at_random))
+    asyncio.run(ask_all(ports, rankings, PAIRS, connections=connections, at_random=at_random, ids=ids))
     seconds = perf_counter() - begun
     cpu = sum(server.cpu() for server in servers) - before
     cpu_database = (database_cpu(database) if database else 0.0) - before_database
@@ -233,6 +239,7 @@ def main() -> int:
     """Measure, and print a line for each setting; 1 where a target is missed."""
     if "cold" in sys.argv[1:]:
         return 0 if compare_cold_keys() else 1
+    is_alone = "alone" in sys.argv[1:]
     database = PostgresServer()
     with tempfile.TemporaryDirectory() as made, ExitStack() as ending:
         ending.callback(database.remove)
@@ -256,38 +263,40 @@ def main() -> int:
         file.create("front", ITEMS, POSITIONS, click_window=600.0)
         single = started("single", alone)
         single.create("front", ITEMS, POSITIONS, click_window=600.0)
-        one, other = of_cluster("one", first), of_cluster("other", second)
-        for server in (one, other):
-            wait_until_settled(server, 1)
-            server.create("front", ITEMS, POSITIONS, click_window=600.0)
-        two = [of_cluster(f"two-{n}", shared) for n in range(2)]
-        wait_until_settled(two[0], len(two))
-        rankings = owned_by(two[0], two[1:])
         settings: list[tuple[str, Callable[[], Cost]]] = [
-            ("SQLite", lambda: measure([file], ["front"], None)),
+            (FILE, lambda: measure([file], ["front"], None)),
             (ALONE, lambda: measure([single], ["front"], database, alone)),
-            (ONE, lambda: measure([one], ["front"], database, first)),
-            (OWNED, lambda: measure(two, rankings, database, shared)),
-            (
-                "PostgreSQL, two servers, so asked over as many connections each",
-                lambda: measure(two, rankings, database, shared, connections=2 * CONNECTIONS),
-            ),
-            (
-                "PostgreSQL, two clusters of one server each, beside each other",
-                lambda: measure([one, other], ["front"], database, first),
-            ),
-            (AT_RANDOM, lambda: measure(two, rankings, database, shared, at_random=True)),
-            (
-                FORWARDED,
-                lambda: measure(two, rankings[::-1], database, shared),
-            ),
+            (FILE_IDS, lambda: measure([file], ["front"], None, ids=True)),
+            (ALONE_IDS, lambda: measure([single], ["front"], database, alone, ids=True)),
         ]
+        if not is_alone:
+            one, other = of_cluster("one", first), of_cluster("other", second)
+            for server in (one, other):
+                wait_until_settled(server, 1)
+                server.create("front", ITEMS, POSITIONS, click_window=600.0)
+            two = [of_cluster(f"two-{n}", shared) for n in range(2)]
+            wait_until_settled(two[0], len(two))
+            rankings = owned_by(two[0], two[1:])
+            settings += [
+                (ONE, lambda: measure([one], ["front"], database, first)),
+                (OWNED, lambda: measure(two, rankings, database, shared)),
+                (
+                    "PostgreSQL, two servers, so asked over as many connections each",
+                    lambda: measure(two, rankings, database, shared, connections=2 * CONNECTIONS),
+                ),
+                (
+                    "PostgreSQL, two clusters of one server each, beside each other",
+                    lambda: measure([one, other], ["front"], database, first),
+                ),
+                (AT_RANDOM, lambda: measure(two, rankings, database, shared, at_random=True)),
+                (FORWARDED, lambda: measure(two, rankings[::-1], database, shared)),
+            ]
         costs: dict[str, list[Cost]] = {what: [] for what, _ in settings}
         for n in range(ROUNDS):
             for what, run in settings[n % len(settings) :] + settings[: n % len(settings)]:  # no one always comes first
                 costs[what].append(run())
     all_met = report(costs)
-    return 0 if compare_cold_keys() and all_met else 1
+    return 0 if (is_alone or compare_cold_keys()) and all_met else 1
 
 
 def report(costs: dict[str, list[Cost]]) -> bool:
@@ -295,30 +304,36 @@ def report(costs: dict[str, list[Cost]]) -> bool:
     all_met = True
     for what, several in costs.items():
         cost = Cost(*(median(values) for values in zip(*several, strict=True)))
-        ratios = [
-            median(own.servers / base.servers for own, base in zip(several, costs[base_name], strict=True))
+        ratios = {
+            base_name: median(own.servers / base.servers for own, base in zip(several, costs[base_name], strict=True))
             for base_name in (ONE, ALONE)
-        ]
+            if base_name in costs
+        }
         target = ""
         if what in CPU:
-            target, all_met = f", {verdict(ratios[0], CPU[what])}", all_met and CPU[what].reached(ratios[0])
+            target, all_met = f", {verdict(ratios[ONE], CPU[what])}", all_met and CPU[what].reached(ratios[ONE])
+        of_one = f"{ratios[ONE]:.2f} of one of a cluster in the same round{target}, " if ONE in ratios else ""
         print(
-            f"{what}: {cost.servers:.0f} us of CPU per request ({ratios[0]:.2f} of one of a cluster in the same round"
-            f"{target}, {ratios[1]:.2f} of one alone), "
+            f"{what}: {cost.servers:.0f} us of CPU per request ({of_one}{ratios[ALONE]:.2f} of one alone), "
             f"{cost.forwarded:.0%} forwarded, {cost.database:.0f} us of PostgreSQL, "
             f"{2 * PAIRS / cost.seconds:.0f} requests per second, "
             f"{cost.wal:.0f} bytes of WAL per request, {cost.together:.0f} requests per transaction"
         )
-    pairs = zip(costs[FORWARDED], costs[OWNED], strict=True)
-    ratio = median(far.servers / own.servers for far, own in pairs)
-    print(f"A forwarded request takes {ratio:.2f} times the CPU of one that its owner was asked for, by two servers")
-    for what in (ALONE, ONE):
-        rates = [file.seconds / far.seconds for file, far in zip(costs["SQLite"], costs[what], strict=True)]
+    if FORWARDED in costs:
+        pairs = zip(costs[FORWARDED], costs[OWNED], strict=True)
+        ratio = median(far.servers / own.servers for far, own in pairs)
+        print(
+            f"A forwarded request takes {ratio:.2f} times the CPU of one that its owner was asked for, by two servers"
+        )
+    for what, file in ON_FILE.items():
+        if what not in costs:
+            continue
+        rates = [near.seconds / far.seconds for near, far in zip(costs[file], costs[what], strict=True)]
         target, rate = "", median(rates)
-        if what == ALONE:
+        if what != ONE:
             target, all_met = f" ({verdict(rate, THROUGHPUT)})", all_met and THROUGHPUT.reached(rate)
         print(
-            f"{what}: {rate:.2f} of the requests per second on SQLite in the same round{target}, "
+            f"{what}: {rate:.2f} of the requests per second of {file} in the same round{target}, "
             f"{min(rates):.2f} at worst"
         )
     return all_met

@@ -65,11 +65,11 @@ def test_who_asks_as_the_client_library_gives_up_as_it_does() -> None:
 
 def test_figures_of_a_cluster_that_are_too_bad_are_noticed() -> None:
     waits = {"restart": [0.1, 2.5, 1.9]}
-    played = Played(0, waits, Counter(fenced=1), 0, 0, Stalls(""))
+    played = Played(0, waits, Counter(), 1, 0, 0, Stalls(""))
     check_figures(played, 1, 2.0)
     with pytest.raises(Broken, match=r"median longest gap of restart is 1\.90 s, not under 1 s"):
         check_figures(played, 1, 1.0)
-    with pytest.raises(Broken, match="1 requests met a fence, so the episodes show nothing"):
+    with pytest.raises(Broken, match="1 episodes met a fence, not 2, so they show too little"):
         check_figures(played, 2, 2.0)
 
 

@@ -48,8 +48,8 @@ class ApiKeySetting(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def scopes(self) -> frozenset[Scope]:
-        """What the key allows."""
-        return frozenset().union(*(SCOPES[word] for word in self.scope.split("+")))
+        """What the key allows; a word of a later release, which another server may send, allows nothing."""
+        return frozenset().union(*(SCOPES.get(word, ()) for word in self.scope.split("+")))
 
 
 def check_api_key(values: Mapping[str, Any], what: str, advice: str = _ADVICE) -> ApiKeySetting:

@@ -265,10 +265,14 @@ def test_a_server_that_cannot_be_reached_was_asked_nothing() -> None:
 
 def test_messages_of_a_later_release_are_read() -> None:
     """A later release may add fields at the end, with a default for messages of this one."""
-    key = ForwardedKey("page", ["front"])
+    key = ForwardedKey("page", ["front"], "serve")
     ask = Ask(1, 2, "make_list", ["front"], b"", b"{}", b"an id", "10.0.0.7", key)
     for said in (ask, ForwardedAnswer(1, 200, b"{}", b"application/json", {"a": "b"}), Part(1, b"x"), Elsewhere(1)):
         fields = msgspec.msgpack.decode(encode_message(said))
         assert decode_message(msgspec.msgpack.encode([*fields, "added later"])) == said
     shorter = msgspec.msgpack.decode(encode_message(ask))[:-1]
     assert decode_message(msgspec.msgpack.encode(shorter)) == replace(ask, key=None)
+    before_scopes = [*shorter, ["page", ["front"]]]
+    assert decode_message(msgspec.msgpack.encode(before_scopes)) == replace(ask, key=ForwardedKey("page", ["front"]))
+    longer = [*shorter, ["page", ["front"], "serve", "added later"]]
+    assert decode_message(msgspec.msgpack.encode(longer)) == ask

@@ -1,5 +1,6 @@
 """Servers of two releases beside each other, and servers whose clocks are ten minutes off."""
 
+import asyncio
 import http.client
 import json
 import re
@@ -16,8 +17,12 @@ from pgbouncer import pgbouncer
 from postgres_server import database
 from postgres_server import server as shared_server
 
+from toplist.service.api_keys import ApiKeySetting
+from toplist.service.cluster.messages import Ask, ForwardedKey
+from toplist.service.cluster.peers import Peers
 from toplist.service.cluster.placing import partition_of
-from toplist.service.http.auth import hash_api_key
+from toplist.service.http.auth import KnownKey, hash_api_key
+from toplist.service.http.cluster_app import forwarded_key, key_to_forward
 from toplist.service.store.postgres import check_address
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.schema import VERSIONS
@@ -192,6 +197,45 @@ def test_a_forwarded_request_has_the_name_and_the_rankings_of_its_key(
         assert {event["body"]["by"] for event in events if event["kind"] in ("ranking", "items")} == {"boss"}
     counted = [ask(server, boss, "GET", "/metrics")[1].decode() for server in servers]
     assert all('toplist_cluster_requests_total{how="forwarded"} 0.0' not in each for each in counted)
+
+
+def test_a_forwarded_key_is_the_one_that_was_sent() -> None:
+    for scope in ("list", "list+report", "serve", "admin"):
+        for rankings in (None, ["front", "side"]):
+            key = KnownKey.of(ApiKeySetting(name="page", scope=scope, sha256="0" * 64, rankings=rankings))
+            told = forwarded_key(key_to_forward(key))
+            assert (told.name, told.scopes, told.rankings) == (key.name, key.scopes, key.rankings)
+    assert "admin" in forwarded_key(ForwardedKey("page", None)).scopes  # an earlier release has checked it
+    assert forwarded_key(ForwardedKey("page", None, "of+a+later+release")).scopes == frozenset()
+
+
+def test_an_owner_checks_the_scope_of_a_forwarded_key(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Server, "popen", ForkedProcess)
+    inner = free_port()
+    server = start(1, **{"cluster.port": str(inner)})
+    server.start()
+    server.create("front", 4, 2)
+    body = {"put_items": b'{"items": [{"id": "x"}]}', "make_list": b"{}", "read_ranking": b""}
+
+    async def ask_as(scope: str | None) -> list[int]:
+        peers = Peers(SECRET.encode())
+        answers = [
+            await peers.ask(
+                f"127.0.0.1:{inner}", 0,
+                lambda id, route=route: Ask(  # type: ignore[misc]
+                    id, 0, route, ["front"], b"", body[route], b"an id", "caller", ForwardedKey("page", None, scope)
+                ),
+            )
+            for route in body
+        ]  # fmt: skip
+        peers.close()
+        return [answer.status for answer in answers]
+
+    asked = {scope: asyncio.run(ask_as(scope)) for scope in ("admin", None, "serve", "list", "report", "later")}
+    assert asked == {
+        "admin": [200, 200, 200], None: [200, 200, 200], "serve": [403, 200, 200], "list": [403, 200, 403],
+        "report": [403, 403, 403], "later": [403, 403, 403],
+    }  # fmt: skip
 
 
 def test_versions_only_expand() -> None:

@@ -220,7 +220,7 @@ def test_a_file_that_is_no_store_is_refused_and_one_that_breaks_is_unavailable(t
     with closing(connect(tmp_path / "new", read_only=False)) as connection:
         connection.execute("DROP TABLE requests")
     with pytest.raises(StoreUnavailable, match="cannot be read"), closing(store.reader()) as reader:
-        reader.request(1, "r")
+        reader.requests([(1, "r")])
     store.close()
 
 

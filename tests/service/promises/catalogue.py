@@ -126,8 +126,8 @@ PROMISES: dict[str, Promise] = {
     ),
     "cluster_stops": Promise(
         "11.2 owners that are stopped for longer than their lease",
-        cluster.check, {"episodes": 100, "kinds": ("stop",), "fenced": 1},
-        {"episodes": 1, "kinds": ("stop",), "last": 0.3}, fault=NOBODY_FENCES, faulty={"fenced": 0},
+        cluster.check, {"episodes": 100, "kinds": ("stop",), "fenced": 0.5},
+        {"episodes": 2, "kinds": ("stop",), "last": 0.3, "fenced": 0.5}, fault=NOBODY_FENCES, faulty={"fenced": 0.0},
     ),
     "cluster_cuts": Promise(
         "11.3 connections that are cut, slow, or work in one direction only",

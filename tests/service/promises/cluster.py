@@ -7,7 +7,7 @@ import random
 import time
 from collections import Counter
 from contextlib import closing
-from math import inf
+from math import ceil, inf
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -45,6 +45,7 @@ class Played(NamedTuple):
     unanswered: int  # requests
     waits: dict[str, list[float]]  # the longest of each episode, in seconds
     counted: Counter[str]  # by the servers that ran at the end
+    fenced: int  # episodes in which a commit of a stopped owner was fenced
     followed: int  # events that were read by a cursor meanwhile
     questions: int  # number of pieces that they came in
     stalls: Stalls
@@ -53,13 +54,13 @@ class Played(NamedTuple):
 def check(
     folder: Path, episodes: int, seed: int = 9, last: float = 1.0, kinds: tuple[str, ...] = KINDS, pause: float = 0.3,
     fault: str = "none", closed: float = CLOSED, troubles: tuple[str, ...] = TROUBLES, by_library: bool = False,
-    fenced: int = 0, median_gap: float = inf,
+    fenced: float = 0.0, median_gap: float = inf,
 ) -> str:  # fmt: skip
     """So many episodes under load, and `last` seconds of load after them; what was found.
 
     A fault is planted where one is named, and all must be closed within so many seconds. Callers may retry only as
-    often as the client library does. So many requests must have met a fence, or the episodes showed nothing, and the
-    median of the longest gaps of the episodes of a kind must be below so many seconds.
+    often as the client library does. In this share of the episodes, a commit must have been fenced, or they showed
+    nothing, and the median of the longest gaps of the episodes of a kind must be below so many seconds.
     """
     database = PostgresServer()
     try:
@@ -83,7 +84,7 @@ def check(
         f"{what} {median(times):.2f} s in the median, {max(times):.2f} s at most"
         for what, times in sorted(played.waits.items())
     )
-    check_figures(played, fenced, median_gap)
+    check_figures(played, ceil(fenced * episodes), median_gap)
     longest += _about_longest(drama, history, played)
     if back := history.until_all_answer(drama.database_away):
         if max(back) > RECOVERY:
@@ -103,12 +104,12 @@ def check(
 
 
 def check_figures(played: Played, fenced: int, median_gap: float) -> None:
-    """Raise `Broken` unless so many requests met a fence, and the median wait of each kind is below so many seconds."""
+    """Raise `Broken` unless so many episodes met a fence, and the median wait of each kind is below so many seconds."""
     for what, times in played.waits.items():
         if median(times) >= median_gap:
             raise Broken(f"the median longest gap of {what} is {median(times):.2f} s, not under {median_gap:.0f} s")
-    if played.counted["fenced"] < fenced:
-        raise Broken(f"{played.counted['fenced']} requests met a fence, so the episodes show nothing")
+    if played.fenced < fenced:
+        raise Broken(f"{played.fenced} episodes met a fence, not {fenced}, so they show too little")
 
 
 def _about_longest(drama: Drama, history: History, played: Played) -> str:
@@ -163,7 +164,7 @@ async def _all(
         await asyncio.gather(*(asyncio.to_thread(end_in_order, server) for server in cluster.servers))
         followed = sum(map(len, follower.followed))
         unanswered = sum(caller.unanswered for caller in load.callers)
-        return Played(unanswered, waits, counted, followed, follower.questions, stalls)
+        return Played(unanswered, waits, counted, drama.fenced, followed, follower.questions, stalls)
     finally:
         cluster.kill()
         cluster.disconnect()

@@ -12,10 +12,15 @@ from itertools import pairwise
 from benchmarks.server import Server
 
 from .cluster_servers import LEASE, SERVERS, Cluster
-from .proxy import CUT, LATE, OPEN
+from .proxy import CUT, HELD, LATE, OPEN, Proxy
 
 KINDS = ("kill", "stop", "restart", "crash", "cut")
 READY_EVERY = 0.1  # seconds between two looks whether a server that was killed is ready again
+COMMITS = 2.0  # seconds in which a server that has partitions of visitors begins a commit
+TAKEN = 15.0  # seconds after which the partitions of a stopped server are taken over, also on a busy machine
+NOTICED = 5.0  # seconds after which a server that was woken knows that its commit was fenced
+LOOK_EVERY = 0.02  # seconds
+FENCE = b"fence("  # in the first statement of each commit
 
 
 class Kills:
@@ -49,6 +54,7 @@ class Drama:
         self.seen: Counter[str] = Counter()
         self.details: Counter[str] = Counter()
         self.kills = Kills(SERVERS)
+        self.fenced = 0  # episodes in which a commit of a stopped owner was fenced
         self._watching: set[asyncio.Task[None]] = set()
         self.database_away: list[tuple[float, float]] = []  # from when to when, on the clock of the loop
         self._episodes: dict[str, Callable[[Server], Awaitable[None]]] = {
@@ -80,11 +86,35 @@ class Drama:
         self.kills.away.append((self._cluster.servers.index(server), killed, asyncio.get_running_loop().time()))
 
     async def _stop(self, server: Server) -> None:
-        """For longer than its lease: others take its partitions, and what it was writing is fenced."""
-        await asyncio.to_thread(server.wait_until_ready)
+        """For longer than its lease, with a commit on its way: others take its partitions, and the commit is fenced."""
+        candidates = [server, *(each for each in self._cluster.servers if each is not server)]
+        for chosen in candidates:  # some may own no partition that anybody asks for
+            await asyncio.to_thread(chosen.wait_until_ready)
+            to_database = self._cluster.to_database[self._cluster.servers.index(chosen)]
+            before = await asyncio.to_thread(self._cluster.fenced, chosen)
+            to_database.mode = HELD
+            if await _until(lambda proxy=to_database: any(FENCE in data for data in proxy.held), COMMITS):
+                break
+            to_database.mode = OPEN
+        else:
+            self.details["stops of a server that commits nothing"] += 1
+        await self._stop_holding(chosen, to_database)
+        if await _until(lambda: self._cluster.fenced(chosen) > before, NOTICED):
+            self.fenced += 1
+            self.details["stops with a fenced commit"] += 1
+
+    async def _stop_holding(self, server: Server, to_database: Proxy) -> None:
+        """Stop a server until others have its partitions; what it has said to the database arrives afterwards."""
         server.running.send_signal(signal.SIGSTOP)
-        await asyncio.sleep(LEASE * self._chance.uniform(1.1, 1.6))
-        server.running.send_signal(signal.SIGCONT)
+        await _until(lambda: not self._cluster.has_parts(server), TAKEN)
+        await asyncio.sleep(LEASE * self._chance.uniform(0.0, 0.5))
+        is_awake_first = self._chance.random() < 0.5
+        if is_awake_first:
+            server.running.send_signal(signal.SIGCONT)
+            await asyncio.sleep(LEASE * self._chance.uniform(0.0, 0.2))
+        to_database.mode = OPEN
+        if not is_awake_first:
+            server.running.send_signal(signal.SIGCONT)
 
     async def _restart(self, _: Server) -> None:
         """All servers in turn and in order, each when the one before is ready."""
@@ -124,3 +154,14 @@ class Drama:
         if trouble != LATE:
             proxy.mode = CUT  # what was lost on the way does not come later
             proxy.mode = OPEN
+
+
+async def _until(is_so: Callable[[], bool], seconds: float) -> bool:
+    """Whether something is so within some seconds; asked in another thread."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    while not await asyncio.to_thread(is_so):
+        if loop.time() > until:
+            return False
+        await asyncio.sleep(LOOK_EVERY)
+    return True

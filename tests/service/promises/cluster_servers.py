@@ -8,6 +8,7 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import psycopg
 from benchmarks.server import UNLIMITED, Server, free_port
 from forking import ForkedProcess
 from postgres_server import PostgresServer
@@ -20,6 +21,8 @@ LEASE = 1.5  # seconds
 CLOCKS = (0.0, 600.0, -600.0)  # seconds by which the wall clocks of the servers are off
 SECRET = "the secret of all servers of a test"
 _COUNTED = re.compile(r'^toplist_(?:cluster_requests|partition_moves)_total\{how="([^"]+)"\} (\S+)$', re.MULTILINE)
+_FENCED = re.compile(r"^toplist_commits_fenced_total (\S+)$", re.MULTILINE)
+_OWNED = "SELECT part FROM toplist.parts WHERE owner LIKE %s LIMIT 1"
 
 
 class QuickServer(Server):
@@ -87,6 +90,17 @@ class Cluster:
         for server in self.servers:
             if server.process is not None:
                 server.process.kill()
+
+    def fenced(self, server: Server) -> int:
+        """Commits of a server that were fenced, since its start."""
+        found = _FENCED.search(server.ask_raw("GET", "/metrics")[1].decode())
+        return 0 if found is None else round(float(found[1]))
+
+    def has_parts(self, server: Server) -> bool:
+        """Whether a server owns a partition, as the database says."""
+        with psycopg.connect(self.address, autocommit=True) as connection:
+            named = f"%:{server.running.pid}:%"
+            return bool(connection.execute(_OWNED, (named,)).fetchall())
 
     def counted(self) -> Counter[str]:
         """Partitions that moved and requests, by how, as the servers that run now have counted them."""

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-OPEN, CUT, SLOW, DEAF, MUTE, LATE = "open", "cut", "slow", "deaf", "mute", "late"
+OPEN, CUT, SLOW, DEAF, MUTE, LATE, HELD = "open", "cut", "slow", "deaf", "mute", "late", "held"
 TROUBLES = (CUT, SLOW, DEAF, MUTE, LATE)
 SLOW_SECONDS = 2.0
 LATE_SECONDS = 0.5
@@ -18,12 +18,16 @@ class Proxy:
 
     cut: connections are ended and new ones refused; slow: all bytes come two seconds later; deaf and mute: what the
     far end says, or what the near end says, never arrives; late: the near end loses each connection that it has now as
-    soon as it says something there, which arrives all the same, half a second later; new connections work.
+    soon as it says something there, which arrives all the same, half a second later; new connections work; held: what
+    the near end says arrives once the mode is another one, and `held` has the beginnings of it.
     """
 
     def __init__(self, connect: Callable[[], Awaitable[Streams]]) -> None:
         self._connect = connect
         self._mode = OPEN
+        self.held: list[bytes] = []
+        self._may_pass = asyncio.Event()
+        self._may_pass.set()
         self._open: set[asyncio.StreamWriter] = set()
         self._late: set[asyncio.StreamWriter] = set()  # near ends whose next words come late
         self._tasks: set[asyncio.Task[None]] = set()
@@ -40,6 +44,11 @@ class Proxy:
             self._late |= self._open
             return
         self._mode = mode
+        if mode == HELD:
+            self._may_pass.clear()
+        else:
+            self.held = []
+            self._may_pass.set()
         if mode == CUT:
             self._hang_up()
 
@@ -102,6 +111,9 @@ class Proxy:
                     far_writer.write(data)
                     await asyncio.sleep(LATE_SECONDS / 2)  # to be read and answered
                     return
+                if self._mode == HELD:
+                    self.held.append(data)
+                    await self._may_pass.wait()
                 await self._forward(data, far_writer, MUTE)
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, silenced: str) -> None:

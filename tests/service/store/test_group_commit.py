@@ -99,6 +99,48 @@ def test_a_commit_gathers_those_who_ask_again(
     run(play())
 
 
+def test_a_commit_far_away_waits_a_moment_for_changes_whose_reads_are_under_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two groups of callers come back one after the other: the second one has to look something up."""
+    monkeypatch.setattr(group_commit, "GATHER_SECONDS", 0.0)  # a look is a turn of the loop
+    monkeypatch.setattr(group_commit, "MOST_LOOKS", 20)
+    callers = group_commit.GATHERED
+
+    async def play(reads: int) -> list[int]:
+        store: Any = Slow()
+        store.is_far = True
+        for _ in range(3):
+            store.may_commit.release()
+        writer = GroupCommit(store, lambda _: None)
+        await asyncio.gather(*(writer.write([event(seq)]) for seq in range(1, 2 * callers + 1)))
+        soon = [writer.write([event(seq)]) for seq in range(2 * callers + 1, 3 * callers + 1)]
+        writer.expected = reads
+        for _ in range(5):
+            await asyncio.sleep(0)
+        late = [writer.write([event(seq)]) for seq in range(3 * callers + 1, 4 * callers + 1)]
+        writer.expected = 0
+        await asyncio.gather(*soon, *late)
+        await writer.abort()
+        return list(map(len, store.written))
+
+    assert run(play(callers)) == [2 * callers, 2 * callers]
+    assert run(play(0)) == [2 * callers, callers, callers]
+
+    async def wait_in_vain() -> None:  # for a read that never ends
+        store: Any = Slow()
+        store.is_far = True
+        for _ in range(2):
+            store.may_commit.release()
+        writer = GroupCommit(store, lambda _: None)
+        writer.expected = 1
+        await asyncio.gather(*(writer.write([event(seq)]) for seq in range(1, callers + 1)))
+        await asyncio.wait_for(writer.write([event(callers + 1)]), 10.0)
+        await writer.abort()
+
+    run(wait_in_vain())
+
+
 def test_a_commit_on_this_machine_starts_once_the_loop_is_idle() -> None:
     async def play() -> None:
         store: Any = Slow()

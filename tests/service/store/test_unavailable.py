@@ -3,16 +3,15 @@
 import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
-from threading import Event as ThreadEvent
-from threading import Thread
 from time import monotonic
 
 import pytest
 from postgres_server import PostgresServer, database
 from postgres_server import server as shared_server
-from promises.proxy import CUT, OPEN, SLOW, Proxy
+from promises.proxy import CUT, OPEN, SLOW
+from proxied import proxied
 from running import at_work, front, run, shown, told
 from store_clock import WallClock
 
@@ -21,7 +20,6 @@ from toplist.service.live.service import Service
 from toplist.service.store.postgres import PostgresStore, check_address
 from toplist.service.wire import RankingSpec
 
-SOCKET = ".s.PGSQL.5432"
 PATIENCE = 30.0  # seconds; the service is back much sooner, and the machine may be busy
 
 
@@ -88,35 +86,6 @@ def test_the_database_is_stopped_and_then_can_only_be_read(server: PostgresServe
     run(work())
 
 
-@contextmanager
-def proxied(folder: Path) -> Iterator[Callable[[str], None]]:
-    """A proxy to the server of all tests, in a thread of its own; gives what sets its mode."""
-    target = str(shared_server().folder / SOCKET)
-    proxy, is_open = Proxy(lambda: asyncio.open_unix_connection(target)), ThreadEvent()
-    loops: list[asyncio.AbstractEventLoop] = []
-    over = asyncio.Event()
-
-    async def serve() -> None:
-        await proxy.listen_unix(str(folder / SOCKET))
-        loops.append(asyncio.get_running_loop())
-        is_open.set()
-        await over.wait()
-        proxy.close()
-        await asyncio.sleep(0.1)  # its connections end
-
-    def set_mode(mode: str) -> None:
-        loops[0].call_soon_threadsafe(setattr, proxy, "mode", mode)
-
-    thread = Thread(target=lambda: asyncio.run(serve()), daemon=True)
-    thread.start()
-    assert is_open.wait(PATIENCE)
-    try:
-        yield set_mode
-    finally:
-        loops[0].call_soon_threadsafe(over.set)
-        thread.join(PATIENCE)
-
-
 @pytest.mark.parametrize("mode", [CUT, SLOW])
 def test_the_way_to_the_database_is_cut_or_slow(mode: str, tmp_path: Path) -> None:
     name = check_address(database(tmp_path / "db"))["dbname"]
@@ -137,5 +106,8 @@ def test_the_way_to_the_database_is_cut_or_slow(mode: str, tmp_path: Path) -> No
                     await asyncio.sleep(0.05)
             assert (await service.queries.estimates("front")).learned == 3
 
-    with tempfile.TemporaryDirectory(prefix="toplist-proxy-") as folder, proxied(Path(folder)) as set_mode:
+    with (
+        tempfile.TemporaryDirectory(prefix="toplist-proxy-") as folder,
+        proxied(Path(folder), lambda: shared_server().folder) as set_mode,
+    ):
         run(work(f"postgresql://toplist@/{name}?host={folder}", set_mode))

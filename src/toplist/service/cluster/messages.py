@@ -22,6 +22,7 @@ class ForwardedKey(Struct, array_like=True, frozen=True):
 
     name: str
     rankings: list[str] | None
+    scope: str | None = None  # as in the settings; servers of earlier releases, which do not send it, have checked it
 
 
 class Ask(Message, frozen=True):

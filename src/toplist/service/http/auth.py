@@ -48,6 +48,13 @@ class KnownKey(NamedTuple):
         expires = math.inf if setting.expires is None else setting.expires.timestamp()
         return cls(setting.name, setting.scopes, rankings, expires, setting)
 
+    def check_scope(self, scope: Scope) -> None:
+        """Raise a problem if the key does not allow this."""
+        if scope not in self.scopes:
+            detail = f"The key {self.name!r} has the scope {self.setting.scope}, but this needs {scope}."
+            header = f'Bearer error="insufficient_scope", scope="{scope}"'
+            raise HttpProblem("forbidden", detail, headers={"www-authenticate": header})
+
     def check_ranking(self, ranking: str | None) -> None:
         """Raise a problem if the key is not for this ranking; None: for what concerns all of them."""
         if self.rankings is None or ranking in self.rankings:
@@ -90,10 +97,7 @@ class ApiKeys:
             assert known.setting.expires is not None
             detail = f"The key {known.name!r} expired at {time_text(known.setting.expires)}; send a new one."
             raise _unauthorized("key-expired", detail)
-        if scope not in known.scopes:
-            detail = f"The key {known.name!r} has the scope {known.setting.scope}, but this needs {scope}."
-            header = f'Bearer error="insufficient_scope", scope="{scope}"'
-            raise HttpProblem("forbidden", detail, headers={"www-authenticate": header})
+        known.check_scope(scope)
         return known
 
 

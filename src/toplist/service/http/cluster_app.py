@@ -138,9 +138,7 @@ class ClusterApp(App):
         name, cluster = route.route.name, self._cluster
 
         def ask(id: int) -> Ask:
-            known = None
-            if key is not None:
-                known = ForwardedKey(key.name, None if key.rankings is None else sorted(key.rankings))
+            known = None if key is None else key_to_forward(key)
             return Ask(id, partition, name, path, query, body, exchange.request_id, exchange.caller, known)
 
         if name in FROM_DATABASE and not cluster.is_served_here(partition):
@@ -263,7 +261,7 @@ class ClusterApp(App):
         route = self._routes[ask.route]
         exchange = Exchange({"headers": (), "method": route.route.method}, self._ids, self._admission)
         exchange.request_id, exchange.caller, exchange.label = ask.request_id, ask.caller, route.label
-        key = None if ask.key is None else _forwarded_key(ask.key)
+        key = None if ask.key is None else forwarded_key(ask.key)
         exchange.address, exchange.key = ask.caller, key
         self._cluster.requests["answered for others"] += 1
         parts: Parts | None = None
@@ -272,6 +270,8 @@ class ClusterApp(App):
         try:
             if self._metrics.working > self._max_in_flight:
                 raise busy(self._max_in_flight)
+            if key is not None and route.scope is not None:
+                key.check_scope(route.scope)
             held = await self._cluster.take_forwarded(ask.partition, ask.route, ask.path)
             with held:
                 response = await self._respond(
@@ -323,9 +323,15 @@ class RemoteParts:
         self._peers.end_stream(self._address, self._answer)
 
 
-def _forwarded_key(key: ForwardedKey) -> KnownKey:
-    """A key that another server has checked: only its name and its rankings still matter."""
-    return KnownKey.of(ApiKeySetting(name=key.name, scope="admin", sha256=_NO_DIGEST, rankings=key.rankings))
+def key_to_forward(key: KnownKey) -> ForwardedKey:
+    """What the owner of a partition is told of a key that this server has checked."""
+    return ForwardedKey(key.name, None if key.rankings is None else sorted(key.rankings), key.setting.scope)
+
+
+def forwarded_key(key: ForwardedKey) -> KnownKey:
+    """A key that another server has checked: what it allows is checked once more here."""
+    scope = "admin" if key.scope is None else key.scope
+    return KnownKey.of(ApiKeySetting(name=key.name, scope=scope, sha256=_NO_DIGEST, rankings=key.rankings))
 
 
 def make_cluster_app(cluster: Cluster, settings: Settings, log: Log) -> ClusterApp:

@@ -18,6 +18,7 @@ from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, Impression
 from toplist.service.live.learners import Learners
 from toplist.service.live.quarantine import QuarantineCounts, QuarantinedLearners, reason_of
 from toplist.service.live.ranking import LiveRanking
+from toplist.service.live.request_look_ups import RequestLookUps
 from toplist.service.live.uplift_sums import UpliftSums
 from toplist.service.live.work_memory import WorkMemory
 from toplist.service.log.events import ListEvent, ListOutcome, decode_list, decode_outcome, decode_ranking
@@ -114,6 +115,7 @@ class LiveState:
         self.rankings_by_id: dict[int, LiveRanking] = {}
         self.impressions: OrderedDict[bytes, ImpressionState] = OrderedDict()
         self.requests: OrderedDict[tuple[int, str], RememberedRequest] = OrderedDict()
+        self._look_ups = RequestLookUps(store, commits)
         self.outdated_sums: dict[int, TallyPlace] = {}  # by ranking, how far sums of earlier measurings are deleted
         self.has_deleted = True  # perhaps: rankings or learners whose rows are left to purge
         self.next_due = 0  # no window ends before, in milliseconds
@@ -317,7 +319,7 @@ class LiveState:
         known = self.requests.get((ranking, request))
         if known is None:
             with self._keeping((ranking, request)):
-                row = await self.store.read(lambda reader: reader.request(ranking, request))
+                row = await self._look_ups.find(ranking, request)
             known = self.requests.get((ranking, request))  # another request may have made the list meanwhile
             if known is None and row is not None:
                 known = RememberedRequest(row.digest, row.impression, 0)

@@ -52,6 +52,7 @@ class GroupCommit:
         self._watching: list[list[EventRow]] = []
         self._task: asyncio.Task[None] | None = None
         self._thread = CommitThread(self._loop)
+        self.expected = 0  # changes that will soon be handed over: what they need is being read
         self.last_seq = 0  # of the last event handed over, committed or not
         self.last_time = 0  # of that event, in milliseconds
         self.counts = CommitCounts()
@@ -188,7 +189,7 @@ class GroupCommit:
         while len(self._waiting) < last and looks < most_looks and idle < most_idle:
             before = len(self._waiting)
             await asyncio.sleep(pause)
-            idle = idle + 1 if len(self._waiting) == before else 0
+            idle = idle + 1 if len(self._waiting) == before and not self.expected else 0
             looks += 1
 
     def _end_commit(self, changes: int) -> None:

@@ -375,8 +375,8 @@ class LogReader(Protocol):
         """Number of impressions that are neither learned nor dropped."""
         ...
 
-    def request(self, ranking: int, request: str) -> RequestRow | None:
-        """The list that was made for a request id."""
+    def requests(self, asked: Sequence[tuple[int, str]]) -> list[RequestRow]:
+        """The lists that were made for request ids, each with its ranking; unknown ones are left out."""
         ...
 
     def learner(self, ranking: int, segment: str | None) -> LearnerRow | None:

@@ -227,10 +227,10 @@ class TableReader(ABC):
         """Number of impressions that are neither learned nor dropped."""
         return int(self._first(f"SELECT count(*) FROM impressions WHERE {self._where} AND state < 2")[0])
 
-    def request(self, ranking: int, request: str) -> RequestRow | None:
-        """The list that was made for a request id."""
-        row = self._first(f"{REQUEST} WHERE {self._where} AND ranking = ? AND request = ?", ranking, request)
-        return None if row is None else RequestRow(*row)
+    def requests(self, asked: Sequence[tuple[int, str]]) -> list[RequestRow]:
+        """The lists that were made for request ids, each with its ranking; unknown ones are left out."""
+        query = f"{REQUEST} WHERE {self._where} AND ranking = ? AND request = ?"
+        return [RequestRow(*row) for key in asked for row in self._rows(query, *key)]
 
     def learner(self, ranking: int, segment: str | None) -> LearnerRow | None:
         """The learner of a segment."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,16 @@ from toplist.core.problem import InvalidInput
 from toplist.service.store import protocol
 from toplist.service.store.digests import TABLES, row_digest
 from toplist.service.store.integrity import Damage, differing_totals
+from toplist.service.store.postgres.arrays import encode_array
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.session import Session
-from toplist.service.store.protocol import EventRow, LogMark
+from toplist.service.store.protocol import EventRow, LogMark, RequestRow
 from toplist.service.store.queries import PAGE_BYTES, TableReader
 
 PAGE_EVENTS = 2000  # at most: of so many the sizes are summed to find the end of a page
+
+_REQUESTS = f"""SELECT {TABLES[RequestRow].selected} FROM unnest(%b::bigint[], %b::text[]) AS asked (ranking, request)
+    JOIN requests USING (ranking, request) WHERE part = ?"""
 
 
 class _Listed(msgspec.Struct):
@@ -69,6 +73,12 @@ class PostgresReader(TableReader):
         rows = self._rows(page, *given)
         is_cut = len(rows) == PAGE_EVENTS or (bool(rows) and rows[-1][-1] > PAGE_BYTES)
         return [EventRow._make(row[:-1]) for row in rows], is_cut
+
+    def requests(self, asked: Sequence[tuple[int, str]]) -> list[RequestRow]:
+        """The lists that were made for request ids, each with its ranking; unknown ones are left out."""
+        rankings, requests = zip(*asked, strict=True)
+        rows = self._rows(_REQUESTS, encode_array("bigint", rankings), encode_array("text", requests), self._part)
+        return list(map(RequestRow._make, rows))
 
     def longest_list(self, ranking: int, after: int, until: int) -> int:
         """Length of the longest list of a ranking among events with after < seq <= until."""
