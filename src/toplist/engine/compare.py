@@ -18,10 +18,10 @@ from toplist.core.problem import InvalidInput, checked_seed, refuse, whole
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats
 from toplist.engine.comparison import Comparison
+from toplist.engine.gpu.shared_users import users_of_shared_types
 from toplist.engine.player import RunSetup
 from toplist.engine.resume_file import ResumeFile, describe
 from toplist.engine.scheduler import RunScheduler
-from toplist.engine.shared_user_type import with_shared_type
 from toplist.engine.simulate import ONE_SAMPLE, check_progress, checked_threads, policies_by_label, scheduler_of
 from toplist.engine.simulated_problem import SimulatedProblem
 from toplist.policies.by_name import make
@@ -148,20 +148,6 @@ def compare(
         columns_played[pair.column] = {"pairs": pair.number + 1, "items": size.items, "positions": size.positions}
     about = {"steps": steps, "runs": runs, "seed": seed, "start": type(pairs[0].start).__name__}
     return Comparison(regret, baseline, about | {"columns": columns_played, "version": toplist.__version__})
-
-
-def users_of_shared_types(setups: Sequence[RunSetup]) -> list[Any]:
-    """Users of every setup, of one type per class of worlds: users may read state that only their own world has.
-
-    For a GPU, where a policy is compiled together with its users; on a CPU they are linked.
-    """
-    users: list[Any] = [None] * len(setups)
-    for world in {type(setup.world) for setup in setups}:
-        members = [number for number, setup in enumerate(setups) if type(setup.world) is world]
-        shared = with_shared_type([setups[number].users for number in members])
-        for number, one in zip(members, shared, strict=True):
-            users[number] = one
-    return users
 
 
 def _with_baseline(named: dict[str, Any]) -> tuple[dict[str, Any], str]:

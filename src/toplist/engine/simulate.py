@@ -202,7 +202,7 @@ def scheduler_of(engine: str, compiled: bool | None) -> type[RunScheduler]:
         raise refuse("engine", engine, "'cpu' or 'gpu'", "'cpu' plays everywhere")
     if compiled is False:
         raise InvalidInput("compiled is False, but a GPU plays machine code only; leave one of the two out.")
-    from toplist.engine.batch_scheduler import BatchScheduler  # noqa: PLC0415 - imports numba-cuda, if it is there
+    from toplist.engine.gpu.batch_scheduler import BatchScheduler  # noqa: PLC0415 - imports numba-cuda, if it is there
     from toplist.engine.gpu.cuda_device import gpus  # noqa: PLC0415
 
     gpus()  # an error before any work

@@ -10,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pytest
 
-from toplist.engine import batch_scheduler
-from toplist.engine.gpu import cuda_device
+from toplist.engine.gpu import batch_scheduler, cuda_device
 from toplist.engine.gpu.batch import ArrayPlace, Batch, BatchLayout
 
 _current: list[HostDevice] = []  # the GPU on which things happen is the last one
@@ -49,6 +48,9 @@ class HostDevice:
             yield
         finally:
             _current.pop()
+
+    def name(self) -> str:
+        return "a stand-in"
 
     def _check_current(self) -> None:
         assert _current[-1:] == [self], "this GPU is not the current one, so another would be asked"
