@@ -36,10 +36,11 @@ from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.gpu.cuda_arrays import CudaArrays
 from toplist.engine.gpu.cuda_device import kernel_source
 from toplist.engine.gpu.cuda_target import kernel_code, numba_cuda
+from toplist.engine.gpu.shared_users import users_of_shared_types
 from toplist.engine.play import play_one_run
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import Forced, NeverSeenFirst, OneSample
-from toplist.worlds import Contextual, coming_and_going, drifting, jumping, piecewise
+from toplist.worlds import Contextual, Fixed, coming_and_going, drifting, jumping, piecewise
 
 COMPILED, NOTED, FAILED = "compiled", "noted", "failed"
 ATTRACTION = [0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
@@ -53,13 +54,16 @@ class Problem(NamedTuple):
     world: Any
     users: Any = USERS
     start: Any = OneSample()
+    beside: tuple[Any, ...] = ()  # users of other classes, with which these share a type
 
 
+PLAIN_USERS = (Cascade(), DBN(0.5, 0.9), PBM([0.9, 0.5, 0.2]), UBM(), CCM(), Mixture(Cascade(), DBN(0.5, 0.9)))
 OTHERS = {  # together with the policies' own problems: every class of worlds, users and starts
     "drifting": Problem(POLICY, drifting(ATTRACTION, 3), CCM(), NeverSeenFirst()),
     "piecewise": Problem(POLICY, piecewise([ATTRACTION, ATTRACTION[::-1]], 3, [500]), UBM()),
     "contextual": Problem(POLICY, Contextual(8, 3, 4), ChangingDCM()),
     "coming and going": Problem(POLICY, coming_and_going(ATTRACTION, 3), PBM([0.9, 0.5, 0.2])),
+    "users of a shared type": Problem(POLICY, Fixed(ATTRACTION, 3), beside=PLAIN_USERS),
     "jumping": Problem(POLICY, jumping(ATTRACTION, 3), Mixture(Cascade(), DBN(0.5, 0.9)), Forced()),
 }
 
@@ -71,7 +75,12 @@ def problem_of(name: str) -> Problem:
 
 def layout_of(problem: Problem) -> BatchLayout:
     """The layout of a problem's runs."""
-    setup = RunSetup.of(make(problem.policy), problem.world, problem.users, problem.start, 1000)
+    setup, *others = [
+        RunSetup.of(make(problem.policy), problem.world, users, problem.start, 1000)
+        for users in (problem.users, *problem.beside)
+    ]
+    if others:
+        setup = setup._replace(users=users_of_shared_types([setup, *others])[0])
     return BatchLayout(Player(setup.on_gpu(), 0, np.array([1000]), compiled=False))
 
 
