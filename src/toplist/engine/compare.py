@@ -83,7 +83,7 @@ def compare(
     start : start or str, default OneSample()
         How a policy first sees the items, as for `simulate`.
     threads : int or None, default None
-        Number of threads; None uses all cores.
+        Number of threads; None uses all cores. It is not for `engine="gpu"`.
     progress : callable or None, default None
         Called with a `Progress` of the whole comparison about ten times a second.
     resume : path or None, default None
@@ -113,9 +113,9 @@ def compare(
     """
     steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
     runs = whole("The number of runs", runs, 1, "give the number of runs of each policy")
+    schedule = scheduler_of(engine, None, threads)
     seed, threads = checked_seed(seed), checked_threads(threads)
     check_progress(progress)
-    schedule = scheduler_of(engine, None)
     named, baseline = _with_baseline(policies_by_label(policies))
     pairs = [pair.made(start) for pair in _checked_pairs(columns)]
     checkpoints, folder = np.array([steps]), None if resume is None else _checked_folder(resume)

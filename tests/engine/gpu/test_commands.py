@@ -81,6 +81,27 @@ def test_tune(device: HostDevice, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(json.loads(cpu)["tried"]) == 3
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["simulate", "random", "--threads", "2"],
+        ["compare", "random", "--threads", "2"],
+        ["tune", "cascade-ucb1", "--grid", "scale=0.1", "--threads", "2"],
+        ["leaderboard", "--only", "random", "--threads", "2"],
+        ["reproduce", "kveton2015/table1", "--jobs", "2"],
+    ],
+)
+def test_threads_are_not_for_a_gpu(
+    words: list[str], device: HostDevice, capsys: pytest.CaptureFixture[str], monkeypatch: Any, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "--engine", "gpu"]) == Exit.INPUT
+    flag = words[-2].removeprefix("--")
+    assert f"{flag} is 2, but a GPU plays each run on a thread of its own; leave" in capsys.readouterr().err
+    assert not device.batches
+    assert not list(tmp_path.iterdir())
+
+
 def test_simulate_as_a_command(device: HostDevice, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", "cascade-kl-ucb", "--steps", "60", "--runs", "3", "--json", "-", "--quiet", "--engine"]
     assert on_both(lambda engine: main([*words, engine]), device) == (Exit.FINE, Exit.FINE)
