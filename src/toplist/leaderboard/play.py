@@ -92,11 +92,8 @@ def play_suite(
     """
     steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
     runs = whole("The number of runs", runs, 2, "intervals need several runs")
-    seed, schedule, checkpoints = (
-        checked_seed(seed),
-        scheduler_of(engine, None, threads),
-        checked_checkpoints(horizons, steps),
-    )
+    schedule = scheduler_of(engine, None, threads)
+    seed, checkpoints = checked_seed(seed), checked_checkpoints(horizons, steps)
     matches, equal = once(matches_of(problems, contenders, steps, runs))
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
