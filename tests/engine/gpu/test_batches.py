@@ -138,7 +138,7 @@ def test_a_gpu_without_memory_is_told_with_what_was_asked(install: Install, tmp_
     with pytest.raises(MemoryError, match=asked):
         simulate(engine="gpu", resume=tmp_path / "kept.npz")
     device.fails_at, device.memory, free = -1, 40_000, device.free_bytes
-    device.free_bytes = lambda _: 1 << 30  # type: ignore[method-assign]
+    device.free_bytes = lambda enough: 1 << 30  # type: ignore[method-assign]
     with pytest.raises(MemoryError, match="70 runs of cascade-ucb1 take"):
         simulate(engine="gpu")
     device.memory, device.free_bytes = 1 << 30, free  # type: ignore[method-assign]
@@ -155,7 +155,8 @@ def test_runs_that_a_gpu_did_not_finish_are_refused(install: Install, stops_at: 
     told = rf"played 70 of 70 runs of (cascade-ucb1|random) only until step {stops_at} of 300"
     with pytest.raises(RuntimeError, match=told):
         simulate(engine="gpu", resume=tmp_path / "kept.npz")
-    device.stops_at, before = 1 << 60, []
+    before: list[Progress] = []
+    device.stops_at = 1 << 60
     simulate(engine="gpu", resume=tmp_path / "kept.npz", progress=before.append)
     assert before[0].earlier == 0
 

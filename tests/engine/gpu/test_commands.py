@@ -195,7 +195,7 @@ def test_a_board_that_one_engine_began_goes_on_with_the_other(
         if now.done > 0:
             raise KeyboardInterrupt
 
-    device.launch = stop_launch  # type: ignore[method-assign]
+    device.launch = stop_launch  # type: ignore[method-assign, assignment]
     with pytest.raises(KeyboardInterrupt):
         played(problems, steps, engine, tmp_path, stop if engine == "cpu" else None)
     device.launch = launch  # type: ignore[method-assign]

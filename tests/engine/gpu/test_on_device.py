@@ -32,7 +32,7 @@ def test_a_difference_is_told(device: HostDevice) -> None:
         launch(kernel, batch, *until)
         batch.curves[1, -1, 0] += 0.5
 
-    device.launch = play_otherwise  # type: ignore[method-assign]
+    device.launch = play_otherwise  # type: ignore[method-assign, assignment]
     row = check("cascade-ucb1, 100 items")
     assert (row["equal"], row["runs_that_differ"]) == (False, 1)
     assert row["difference_in_errors"] > 0
