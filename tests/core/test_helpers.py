@@ -27,7 +27,6 @@ from toplist.core.problem import Problem
 from toplist.core.randomness import wrap
 from toplist.core.slate import NONE, Request, empty_page, empty_slate
 from toplist.engine.player import Player, RunSetup
-from toplist.engine.shared_world_type import setups_of_shared_types
 from toplist.engine.starts import Forced, OneSample
 from toplist.logs import sample_log, shuffled_lists
 from toplist.logs.fitting.loops import FitRows, curve_rows, expect_rows
@@ -185,10 +184,6 @@ def test_source_and_machine_code_of_every_helper_agree() -> None:
         for named, world, users, start, steps in SITUATIONS.values():
             setup = RunSetup.of(make(named), world, users, start, steps)
             Player(setup, 3, np.array([steps]), compiled=False).play(steps)
-        worlds = (Fixed(NINE, 3), jumping(NINE, 3, raised=2, up=8, down=6))
-        unlike = [RunSetup.of(make("cascade-ucb1"), world, DCM(0.6), OneSample(), 20) for world in worlds]
-        for setup in setups_of_shared_types(unlike):
-            Player(setup, 3, np.array([20]), compiled=False).play(20)
         KLUCB().exact(Everything().begin(Problem(3, 1)), some_request(3))
         some, many = some_request(MANY)._replace(candidates=np.arange(3)), Problem(MANY, 1)
         draw_everything(Everything().begin(many), BetaPosterior().scratch(many), some, 5)

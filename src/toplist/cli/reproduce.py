@@ -140,6 +140,10 @@ def check_flags(arguments: Namespace) -> None:
         raise InvalidInput("--address names a Ray cluster; add --engine ray.")
     if arguments.address is not None and arguments.jobs is not None:
         raise InvalidInput("--jobs is for local workers, but the cluster at --address has its own; leave one out.")
+    if arguments.engine == "gpu" and arguments.jobs is not None:
+        raise InvalidInput(
+            f"--jobs is {arguments.jobs}, but a GPU plays each run on a thread of its own; leave it out."
+        )
 
 
 def missing_extras() -> dict[str, ImportError]:

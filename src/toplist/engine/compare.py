@@ -18,10 +18,10 @@ from toplist.core.problem import InvalidInput, checked_seed, refuse, whole
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats
 from toplist.engine.comparison import Comparison
+from toplist.engine.gpu.shared_users import users_of_shared_types
 from toplist.engine.player import RunSetup
 from toplist.engine.resume_file import ResumeFile, describe
 from toplist.engine.scheduler import RunScheduler
-from toplist.engine.shared_user_type import with_shared_type
 from toplist.engine.simulate import ONE_SAMPLE, check_progress, checked_threads, policies_by_label, scheduler_of
 from toplist.engine.simulated_problem import SimulatedProblem
 from toplist.policies.by_name import make
@@ -83,7 +83,7 @@ def compare(
     start : start or str, default OneSample()
         How a policy first sees the items, as for `simulate`.
     threads : int or None, default None
-        Number of threads; None uses all cores.
+        Number of threads; None uses all cores. It is not for `engine="gpu"`.
     progress : callable or None, default None
         Called with a `Progress` of the whole comparison about ten times a second.
     resume : path or None, default None
@@ -113,9 +113,9 @@ def compare(
     """
     steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
     runs = whole("The number of runs", runs, 1, "give the number of runs of each policy")
+    schedule = scheduler_of(engine, None, threads)
     seed, threads = checked_seed(seed), checked_threads(threads)
     check_progress(progress)
-    schedule = scheduler_of(engine, None)
     named, baseline = _with_baseline(policies_by_label(policies))
     pairs = [pair.made(start) for pair in _checked_pairs(columns)]
     checkpoints, folder = np.array([steps]), None if resume is None else _checked_folder(resume)
@@ -148,20 +148,6 @@ def compare(
         columns_played[pair.column] = {"pairs": pair.number + 1, "items": size.items, "positions": size.positions}
     about = {"steps": steps, "runs": runs, "seed": seed, "start": type(pairs[0].start).__name__}
     return Comparison(regret, baseline, about | {"columns": columns_played, "version": toplist.__version__})
-
-
-def users_of_shared_types(setups: Sequence[RunSetup]) -> list[Any]:
-    """Users of every setup, of one type per class of worlds: users may read state that only their own world has.
-
-    For a GPU, where a policy is compiled together with its users; on a CPU they are linked.
-    """
-    users: list[Any] = [None] * len(setups)
-    for world in {type(setup.world) for setup in setups}:
-        members = [number for number, setup in enumerate(setups) if type(setup.world) is world]
-        shared = with_shared_type([setups[number].users for number in members])
-        for number, one in zip(members, shared, strict=True):
-            users[number] = one
-    return users
 
 
 def _with_baseline(named: dict[str, Any]) -> tuple[dict[str, Any], str]:

@@ -72,7 +72,7 @@ def simulate(
     checkpoints : int or sequence of int, default 100
         Steps at which the curves are recorded, or the number of evenly spaced ones. The last step always is one.
     threads : int or None, default None
-        Number of threads; None uses all cores.
+        Number of threads; None uses all cores. It is not for `engine="gpu"`.
     progress : callable or None, default None
         Called with a `Progress` about ten times a second.
     resume : path or None, default None
@@ -151,7 +151,7 @@ def simulate_with_watch(
     engine: str = "cpu",
 ) -> WatchedResult:
     """`simulate` that also calls `watch` on every player at each checkpoint, and can play on any pool of workers."""
-    schedule = scheduler_of(engine, compiled)
+    schedule = scheduler_of(engine, compiled, threads)
     steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
     runs = whole("The number of runs", runs, 1, "give the number of runs of each policy")
     seed = checked_seed(seed)
@@ -194,7 +194,7 @@ def prepared_setups(
     return setups
 
 
-def scheduler_of(engine: str, compiled: bool | None) -> type[RunScheduler]:
+def scheduler_of(engine: str, compiled: bool | None, threads: int | None) -> type[RunScheduler]:
     """The scheduler that plays on an engine; raises InvalidInput if the engine cannot be used here."""
     if engine == "cpu":
         return RunScheduler
@@ -202,7 +202,9 @@ def scheduler_of(engine: str, compiled: bool | None) -> type[RunScheduler]:
         raise refuse("engine", engine, "'cpu' or 'gpu'", "'cpu' plays everywhere")
     if compiled is False:
         raise InvalidInput("compiled is False, but a GPU plays machine code only; leave one of the two out.")
-    from toplist.engine.batch_scheduler import BatchScheduler  # noqa: PLC0415 - imports numba-cuda, if it is there
+    if threads is not None:
+        raise InvalidInput(f"threads is {threads}, but a GPU plays each run on a thread of its own; leave threads out.")
+    from toplist.engine.gpu.batch_scheduler import BatchScheduler  # noqa: PLC0415 - imports numba-cuda, if it is there
     from toplist.engine.gpu.cuda_device import gpus  # noqa: PLC0415
 
     gpus()  # an error before any work

@@ -89,7 +89,7 @@ def tune(
     start : start or str, default OneSample()
         How a policy first sees the items, as for `simulate`.
     threads : int or None, default None
-        Number of threads; None uses all cores.
+        Number of threads; None uses all cores. It is not for `engine="gpu"`.
     progress : callable or None, default None
         Called with a `Progress` about ten times a second, first for the sweep and then for the confirmation.
     resume : path or None, default None

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from toplist.core.problem import checked_seed, whole
+from toplist.engine.simulate import scheduler_of
 from toplist.experiments import library
 from toplist.experiments.experiment import Claim, Experiment, Outcome, Size
 from toplist.experiments.remaining_time import TimeEstimator, expected_seconds
@@ -97,7 +98,7 @@ def reproduce(
     seed : int, default 0
         Equal seeds give equal numbers.
     threads : int or None, default None
-        Number of threads; None uses one per core.
+        Number of threads; None uses one per core. It is not for `engine="gpu"`.
     pool : concurrent.futures.Executor or None, default None
         Plays the runs on this pool instead of on threads.
     engine : {"cpu", "gpu"}, default "cpu"
@@ -138,6 +139,7 @@ def reproduce(
     for what, given in (("steps", steps), ("runs", runs), ("threads", threads)):
         if given is not None:
             whole(f"The number of {what}", given, 1, "or leave it out")
+    scheduler_of(engine, None, threads)  # refuses what cannot play
     data_folder = check_data_folder(data)
     chosen = library.choose([names] if isinstance(names, str) else names)
     sizes = {name: size_of(experiment, quick, steps, runs, checked_seed(seed)) for name, experiment in chosen.items()}

@@ -18,10 +18,10 @@ from toplist.core.beliefs import all_arrays
 from toplist.core.problem import checked_seed, whole
 from toplist.core.slate import Floats, Ints
 from toplist.engine.compare import curves_in_turn
+from toplist.engine.gpu.shared_users import users_of_shared_types
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.resume_file import ResumeFile, describe
 from toplist.engine.scheduler import RunScheduler
-from toplist.engine.shared_world_type import setups_of_shared_types
 from toplist.engine.simulate import checked_checkpoints, checked_threads, scheduler_of
 from toplist.leaderboard.contenders import Contender
 from toplist.leaderboard.suite import SuiteProblem
@@ -92,7 +92,8 @@ def play_suite(
     """
     steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
     runs = whole("The number of runs", runs, 2, "intervals need several runs")
-    seed, schedule, checkpoints = checked_seed(seed), scheduler_of(engine, None), checked_checkpoints(horizons, steps)
+    schedule = scheduler_of(engine, None, threads)
+    seed, checkpoints = checked_seed(seed), checked_checkpoints(horizons, steps)
     matches, equal = once(matches_of(problems, contenders, steps, runs))
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -100,7 +101,8 @@ def play_suite(
     schedulers: list[RunScheduler] = []
     files: list[ResumeFile] = []
     if engine == "gpu":
-        setups = setups_of_shared_types(setups)
+        users = users_of_shared_types(setups)
+        setups = [setup._replace(users=one) for setup, one in zip(setups, users, strict=True)]
     for match, setup in zip(matches, setups, strict=True):
         label = match.contender.label
         path = None if folder is None else folder / f"{match.problem.name}-{slug(label)}.npz"
@@ -112,10 +114,10 @@ def play_suite(
     waiting = [setup for setup, each in zip(setups, schedulers, strict=True) if setup.compiled and each.earlier == 0]
     played = curves_in_turn(schedulers, checked_threads(threads), progress, pool)
     with CompilingAhead(waiting if engine == "cpu" and pool is None else [], seed):
-        for match, setup, file, curves in zip(matches, setups, files, played, strict=True):
+        for match, file, curves in zip(matches, files, played, strict=True):
             label = match.contender.label
             found.setdefault(match.problem.name, {})[label] = PlayedCell(
-                curves[label][:, :, 0], costs.of(match, setup, seed, file.digest)
+                curves[label][:, :, 0], costs.of(match, seed, file.digest)
             )
     for match, first in equal:
         cells = found[match.problem.name]
@@ -194,11 +196,11 @@ class KeptCosts:
             with suppress(ValueError):  # a damaged file: they are measured again
                 self._known = json.loads(self._path.read_text())
 
-    def of(self, match: Match, setup: RunSetup, seed: int, played: str) -> Cost:
-        """The cost of a match, whose users have the type for which the policy is compiled; `played` says what it is."""
+    def of(self, match: Match, seed: int, played: str) -> Cost:
+        """The cost of a match on the CPU; `played` says what it is."""
         name = f"{match.problem.name}: {match.contender.label}"
         if self._known.get(name, ())[:1] != [played]:
-            self._known[name] = [played, *measured(setup, seed)]
+            self._known[name] = [played, *measured(match.setup, seed)]
             if self._path is not None:
                 write_text(self._path, "The costs", json.dumps(self._known, indent=1))
         return Cost(*self._known[name][1:])

@@ -19,14 +19,13 @@ from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from importlib.metadata import version
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from catalogue_problems import USERS, policies, world_for
+from catalogue_problems import OTHERS, Problem, policies, problem_of
 from without_device import CAPABILITY, signature_of, without_device
 
 from toplist import make
-from toplist.clicks import CCM, DBN, PBM, UBM, Cascade, ChangingDCM, Mixture
 from toplist.core.compiling import fingerprint
 from toplist.core.compiling.numba_private import ContentCache
 from toplist.core.compiling.numba_public import rare_garbage_collection
@@ -36,42 +35,21 @@ from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.gpu.cuda_arrays import CudaArrays
 from toplist.engine.gpu.cuda_device import kernel_source
 from toplist.engine.gpu.cuda_target import kernel_code, numba_cuda
+from toplist.engine.gpu.shared_users import users_of_shared_types
 from toplist.engine.play import play_one_run
 from toplist.engine.player import Player, RunSetup
-from toplist.engine.starts import Forced, NeverSeenFirst, OneSample
-from toplist.worlds import Contextual, coming_and_going, drifting, jumping, piecewise
 
 COMPILED, NOTED, FAILED = "compiled", "noted", "failed"
-ATTRACTION = [0.6, 0.5, 0.4, 0.3, 0.2, 0.1]
-POLICY = "cascade-ucb1"  # of the other problems
-
-
-class Problem(NamedTuple):
-    """A policy with world, users and start."""
-
-    policy: str
-    world: Any
-    users: Any = USERS
-    start: Any = OneSample()
-
-
-OTHERS = {  # together with the policies' own problems: every class of worlds, users and starts
-    "drifting": Problem(POLICY, drifting(ATTRACTION, 3), CCM(), NeverSeenFirst()),
-    "piecewise": Problem(POLICY, piecewise([ATTRACTION, ATTRACTION[::-1]], 3, [500]), UBM()),
-    "contextual": Problem(POLICY, Contextual(8, 3, 4), ChangingDCM()),
-    "coming and going": Problem(POLICY, coming_and_going(ATTRACTION, 3), PBM([0.9, 0.5, 0.2])),
-    "jumping": Problem(POLICY, jumping(ATTRACTION, 3), Mixture(Cascade(), DBN(0.5, 0.9)), Forced()),
-}
-
-
-def problem_of(name: str) -> Problem:
-    """The problem of a policy, or another."""
-    return OTHERS[name] if name in OTHERS else Problem(name, world_for(name))
 
 
 def layout_of(problem: Problem) -> BatchLayout:
     """The layout of a problem's runs."""
-    setup = RunSetup.of(make(problem.policy), problem.world, problem.users, problem.start, 1000)
+    setup, *others = [
+        RunSetup.of(make(problem.policy), problem.world, users, problem.start, 1000)
+        for users in (problem.users, *problem.beside)
+    ]
+    if others:
+        setup = setup._replace(users=users_of_shared_types([setup, *others])[0])
     return BatchLayout(Player(setup.on_gpu(), 0, np.array([1000]), compiled=False))
 
 

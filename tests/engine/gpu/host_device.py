@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
@@ -9,8 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pytest
 
-from toplist.engine import batch_scheduler
-from toplist.engine.gpu import cuda_device
+from toplist.engine.gpu import batch_scheduler, cuda_device
 from toplist.engine.gpu.batch import ArrayPlace, Batch, BatchLayout
 
 _current: list[HostDevice] = []  # the GPU on which things happen is the last one
@@ -33,10 +33,12 @@ class HostDevice:
     """Has the methods of `CudaDevice`; counts what it is asked to do, and checks that it is the current GPU then."""
 
     def __init__(self, memory: int = 1 << 30) -> None:
-        self.memory = memory
+        self.memory, self._taken = memory, 0  # bytes, in all and of arrays that somebody still has
         self.prepared: list[int] = []  # runs of a batch at most, for each kernel
         self.batches: list[int] = []  # runs
         self.launches: list[int] = []  # until which step
+        self.fails_at = -1  # launch that finds no memory
+        self.stops_at = 1 << 60  # step after which runs are not played, though nobody says so
         self._launched: list[Any] = []
 
     @contextmanager
@@ -47,6 +49,9 @@ class HostDevice:
         finally:
             _current.pop()
 
+    def name(self) -> str:
+        return "a stand-in"
+
     def _check_current(self) -> None:
         assert _current[-1:] == [self], "this GPU is not the current one, so another would be asked"
 
@@ -54,17 +59,28 @@ class HostDevice:
         self._check_current()
         return self
 
-    def free_bytes(self) -> int:
+    def free_bytes(self, enough: int) -> int:
         self._check_current()
-        return self.memory
+        return self.memory - self._taken
+
+    def _take(self, array: Any) -> Any:
+        """Count an array until nobody has it any more."""
+        if self._taken + array.nbytes > self.memory:
+            raise MemoryError("CUDA_ERROR_OUT_OF_MEMORY")
+        self._taken += array.nbytes
+        weakref.finalize(array, self._give_back, array.nbytes)
+        return array
+
+    def _give_back(self, size: int) -> None:
+        self._taken -= size
 
     def put(self, array: Any) -> Any:
         self._check_current()
-        return np.array(array)
+        return self._take(np.array(array))
 
     def repeat(self, array: Any, times: int) -> Any:
         self._check_current()
-        return np.repeat(array[None], times, axis=0)
+        return self._take(np.repeat(array[None], times, axis=0))
 
     def overwrite(self, target: Any, array: Any) -> None:
         self._check_current()
@@ -81,12 +97,14 @@ class HostDevice:
 
     def launch(self, play_run: Any, batch: Batch, sampled_positions: int, until: int) -> None:
         self._check_current()
-        if not any(batch.played is played for played in self._launched):
-            self._launched.append(batch.played)
+        if len(self.launches) == self.fails_at:
+            raise MemoryError("CUDA_ERROR_OUT_OF_MEMORY")
+        if not any(batch.played is played() for played in self._launched):
+            self._launched.append(weakref.ref(batch.played))
             self.batches.append(len(batch.played))
         self.launches.append(until)
         for at in range(len(batch.played)):
-            play_run(*batch.shared, *batch[1:], at, sampled_positions, until)
+            play_run(*batch.shared, *batch[1:], at, sampled_positions, min(until, self.stops_at))
 
     def is_idle(self) -> bool:
         self._check_current()

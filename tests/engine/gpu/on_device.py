@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import multiprocessing
 import os
 import time
@@ -13,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from catalogue_problems import USERS, policies, world_for
+from catalogue_problems import FURTHER, OTHERS, USERS, Problem, policies, problem_of, world_for
 
 import toplist
 from toplist.core.randomness import branch
-from toplist.engine.batch_scheduler import RunBatch
 from toplist.engine.gpu.batch import BatchLayout
+from toplist.engine.gpu.batch_scheduler import RunBatch
 from toplist.engine.gpu.cuda_device import gpus
 from toplist.engine.player import Player, RunSetup, request_key
 from toplist.engine.simulate import checked_threads
@@ -43,24 +44,44 @@ CELLS = [(name, cell, played) for name, played in TABLES.items() for cell in NIN
 Row = dict[str, Any]
 
 
-def check(policy: str) -> Row:
+def played(problem: Problem, **where: Any) -> list[Any]:
+    """What comes out of the runs of a problem: arrays whose last axis begins with the runs."""
+    about = {"steps": STEPS, "runs": CHECKED, "start": problem.start}
+    if problem.beside:  # `compare` gives users of all classes a shared type
+        columns = {str(number): (problem.world, users) for number, users in enumerate((problem.users, *problem.beside))}
+        regret = toplist.compare(problem.policy, columns, **about, **where).regret
+        return [runs for cells in regret.values() for runs in cells.values()]
+    found = toplist.simulate(problem.policy, problem.world, problem.users, **about, **where)
+    return [array for label in found.policies for array in (found.regret[label], found.clicks[label])]
+
+
+def check(name: str) -> Row:
     """Play the same runs on both engines; also compiles them."""
-    begun = time.monotonic()
-    world = world_for(policy)
-    cpu = toplist.simulate(policy, world, USERS, steps=STEPS, runs=CHECKED, threads=2, compiled=True)
-    between = time.monotonic()
-    gpu = toplist.simulate(policy, world, USERS, steps=STEPS, runs=CHECKED, engine="gpu")
-    ours, theirs = cpu.regret[policy], gpu.regret[policy]
-    error = float(np.std(ours[:, -1], ddof=1)) / CHECKED**0.5
-    equal = ours.tobytes() == theirs.tobytes() and cpu.clicks[policy].tobytes() == gpu.clicks[policy].tobytes()
+    problem, begun = problem_of(name), time.monotonic()
+    ours, between = played(problem, threads=2), time.monotonic()
+    theirs = played(problem, engine="gpu")
+    last = [[array.reshape(CHECKED, -1)[:, -1] for array in arrays] for arrays in (ours, theirs)]
+    errors = [float(np.std(each, ddof=1)) / CHECKED**0.5 for each in last[0]]
+    apart = [abs(float(one.mean() - other.mean())) for one, other in zip(*last, strict=True)]
     return {
-        "policy": policy,
-        "equal": equal,
-        "runs_that_differ": int((ours[:, -1] != theirs[:, -1]).sum()),
-        "difference_in_errors": abs(float(ours[:, -1].mean() - theirs[:, -1].mean())) / error if error > 0 else 0.0,
+        "policy": name,
+        "equal": all(one.tobytes() == other.tobytes() for one, other in zip(ours, theirs, strict=True)),
+        "runs_that_differ": int(np.any([one != other for one, other in zip(*last, strict=True)], axis=0).sum()),
+        "difference_in_errors": max(
+            difference / error if error > 0 else math.inf if difference > 0 else 0.0
+            for difference, error in zip(apart, errors, strict=True)
+        ),
         "cpu_seconds": between - begun,
         "gpu_seconds": time.monotonic() - between,
     }
+
+
+def line_of(row: Row) -> str:
+    """A line of what was compared."""
+    return (
+        f"{row['policy']}: {'bit-equal' if row['equal'] else 'DIFFERS'}, {row['runs_that_differ']} of {CHECKED} runs, "
+        f"{row['difference_in_errors']:.3f} errors; compiled in {row['gpu_seconds']:.0f} s"
+    )
 
 
 def setup_of(policy: str, world: Any = None) -> RunSetup:
@@ -111,14 +132,13 @@ def gpu_rate(policy: str, runs: int, world: Any = None) -> float:
 
 
 def check_all(names: list[str]) -> list[Row]:
-    """A line per policy: whether it is equal, and how long compiling took, beside many others."""
+    """A line per policy and per further problem: whether it is equal, and how long compiling took, beside others."""
     rows = []
     with ProcessPoolExecutor(min(14, os.cpu_count() or 1), multiprocessing.get_context("spawn")) as pool:
-        for row in pool.map(check, names):
+        for row in pool.map(check, names or [*policies(), *OTHERS, *FURTHER]):
             rows.append(row)
-            print(f"{row['policy']}: {'bit-equal' if row['equal'] else 'DIFFERS'}, "
-                  f"{row['runs_that_differ']} of {CHECKED} runs, {row['difference_in_errors']:.3f} errors; "
-                  f"compiled in {row['gpu_seconds']:.0f} s", flush=True)  # fmt: skip
+            print(line_of(row), flush=True)
+    print(f"{sum(row['equal'] for row in rows)} of {len(rows)} are bit-equal", flush=True)
     return rows
 
 
@@ -134,7 +154,7 @@ def measured(policy: str, world: Any = None, runs: int = RUNS, **about: Any) -> 
 
 def measure_rates(names: list[str]) -> list[Row]:
     """The speed of each policy with few items."""
-    return [measured(policy) for policy in names]
+    return [measured(policy) for policy in names or policies()]
 
 
 def measure_large(_: list[str]) -> list[Row]:
@@ -210,7 +230,7 @@ PARTS: dict[str, Callable[[list[str]], list[Row]]] = {
 
 
 def main() -> None:
-    """Check and measure the policies named, or all."""
+    """Check and measure the policies or problems named, or all."""
     parser = argparse.ArgumentParser()
     parser.add_argument("policies", nargs="*")
     parser.add_argument("--only", default="check,rates,large", help=f"some of {', '.join(PARTS)}")
@@ -218,7 +238,7 @@ def main() -> None:
     asked = parser.parse_args()
     found: dict[str, list[Row]] = {}
     for part in asked.only.split(","):
-        found[part] = PARTS[part](asked.policies or policies())
+        found[part] = PARTS[part](asked.policies)
         if asked.json is not None:
             asked.json.write_text(json.dumps(found, indent=1))
 

@@ -102,11 +102,19 @@ def test_runs_go_in_batches_that_fit_and_in_shares_for_each_gpu(install: Install
     assert sum(sum(device.batches) for device in devices) == 2 * 70
 
 
+def test_batches_give_their_memory_back(install: Install) -> None:
+    (device,) = install(70_000)
+    assert simulate(engine="gpu", steps=20).clicks["random"].tobytes() == simulate(steps=20).clicks["random"].tobytes()
+    assert device.batches == [32, 32, 32, 32, 6, 6]
+    with device.context():
+        assert device.free_bytes(0) == 70_000
+
+
 def test_the_memory_of_each_gpu_is_its_own(install: Install) -> None:
     """The stand-in fails if it is asked while another GPU, or none, is the current one."""
-    small, large = install(40_000, 1 << 30)
-    simulate(engine="gpu")
-    assert max(large.batches) == max(small.batches) < 35  # the least of both, though the other has room for all
+    full, small, large = install(1000, 50_000, 1 << 30)
+    simulate(engine="gpu", steps=20)
+    assert (full.prepared, small.batches, large.batches) == ([], [32, 32], [38, 38])
 
 
 def test_kernels_are_made_once_for_all_rounds(install: Install) -> None:
@@ -118,8 +126,39 @@ def test_kernels_are_made_once_for_all_rounds(install: Install) -> None:
 
 def test_a_run_that_does_not_fit_is_refused(install: Install) -> None:
     install(1000)
-    with pytest.raises(InvalidInput, match="more than the GPU has free; play fewer policies at once"):
+    with pytest.raises(InvalidInput, match=r"take 35\.1 kB, but the GPU has 1\.0 kB free; end what else uses the"):
         simulate(engine="gpu")
+
+
+def test_a_gpu_without_memory_is_told_with_what_was_asked(install: Install, tmp_path: Path) -> None:
+    """Though there was room when the batches were planned."""
+    (device,) = install(1 << 30)
+    device.fails_at = 5
+    asked = r"70 runs of (cascade-ucb1|random) take \d\d\.\d kB, and \d+\.\d \wB are free .*; end what else uses"
+    with pytest.raises(MemoryError, match=asked):
+        simulate(engine="gpu", resume=tmp_path / "kept.npz")
+    device.fails_at, device.memory, free = -1, 40_000, device.free_bytes
+    device.free_bytes = lambda enough: 1 << 30  # type: ignore[method-assign]
+    with pytest.raises(MemoryError, match="70 runs of cascade-ucb1 take"):
+        simulate(engine="gpu")
+    device.memory, device.free_bytes = 1 << 30, free  # type: ignore[method-assign]
+    done: list[Progress] = []
+    found = simulate(engine="gpu", resume=tmp_path / "kept.npz", progress=done.append)
+    assert found.regret["random"].tobytes() == simulate().regret["random"].tobytes()
+    assert done[0].earlier > 0
+
+
+@pytest.mark.parametrize("stops_at", [0, 200])
+def test_runs_that_a_gpu_did_not_finish_are_refused(install: Install, stops_at: int, tmp_path: Path) -> None:
+    (device,) = install(1 << 30)
+    device.stops_at = stops_at
+    told = rf"played 70 of 70 runs of (cascade-ucb1|random) only until step {stops_at} of 300"
+    with pytest.raises(RuntimeError, match=told):
+        simulate(engine="gpu", resume=tmp_path / "kept.npz")
+    before: list[Progress] = []
+    device.stops_at = 1 << 60
+    simulate(engine="gpu", resume=tmp_path / "kept.npz", progress=before.append)
+    assert before[0].earlier == 0
 
 
 def test_progress_counts_all_steps(install: Install) -> None:

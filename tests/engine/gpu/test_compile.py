@@ -5,7 +5,7 @@ import re
 import pytest
 from compile_catalogue import assembly
 
-from toplist.core.compiling.llvm_text import keep_loops
+from toplist.engine.gpu.llvm_text import keep_loops
 
 
 @pytest.mark.parametrize("policy", ["cascade-ucb1", "ranked-exp3", "dcm-ts"])

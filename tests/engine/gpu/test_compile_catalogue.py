@@ -5,8 +5,8 @@ from typing import Any
 
 import compile_catalogue
 import pytest
-from catalogue_problems import policies
-from compile_catalogue import COMPILED, FAILED, NOTED, OTHERS, compile_share, layout_of, main, problem_of
+from catalogue_problems import OTHERS, policies, problem_of
+from compile_catalogue import COMPILED, FAILED, NOTED, compile_share, layout_of, main
 from without_device import CAPABILITY, compiled_kernel
 
 import toplist

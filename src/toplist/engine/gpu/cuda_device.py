@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from typing import Any
 
@@ -67,17 +69,22 @@ class CudaDevice:
         """Its model."""
         return str(self.context().name)
 
-    def free_bytes(self) -> int:
-        """Memory for batches."""
-        return int(SPARE * self._cuda.current_context().get_memory_info().free)
+    def free_bytes(self, enough: int) -> int:
+        """Memory for batches; if that is not enough, with the memory of earlier ones, for which all kernels wait."""
+        context = self._cuda.current_context()
+        if SPARE * context.get_memory_info().free < enough:
+            context.deallocations.clear()
+        return int(SPARE * context.get_memory_info().free)
 
     def put(self, array: Any) -> Any:
         """Copy an array to the GPU."""
-        return self._cuda.to_device(np.ascontiguousarray(array), self._queue)
+        with memory_errors():
+            return self._cuda.to_device(np.ascontiguousarray(array), self._queue)
 
     def repeat(self, array: Any, times: int) -> Any:
         """Copy an array to the GPU several times, along a new first axis."""
-        target = self._cuda.device_array((times, *array.shape), array.dtype)
+        with memory_errors():
+            target = self._cuda.device_array((times, *array.shape), array.dtype)
         filled = min(times, max(1, REPEATED // array.nbytes))
         self.overwrite(target[:filled], np.broadcast_to(array, (filled, *array.shape)))
         while filled < times:
@@ -103,12 +110,16 @@ class CudaDevice:
         reads = layout.run_bytes() > LARGE and layout.player.setup.problem.features == 0
         registers = FEWER if reads and runs > threads else REGISTERS
         few = layout.batch([0] * LANES, np.zeros(LANES, dtype=np.int64), self.own_queue())  # of the same types
-        return kernel_for(self._cuda, layout, (*few.shared, *few[1:], 0, 0), registers)
+        with memory_errors():
+            return kernel_for(self._cuda, layout, (*few.shared, *few[1:], 0, 0), registers)
 
     def launch(self, kernel: Any, batch: Batch, sampled_positions: int, until: int) -> None:
         """Begin to play the runs of a batch until a step."""
         blocks = -(-len(batch.played) // BLOCK)
-        with warnings.catch_warnings(action="ignore"):  # numba-cuda calls few runs an under-utilised GPU
+        with (
+            memory_errors(),
+            warnings.catch_warnings(action="ignore"),
+        ):  # numba-cuda calls few runs an under-utilised GPU
             kernel[blocks, BLOCK, self._queue](*batch.shared, *batch[1:], sampled_positions, until)
 
     def is_idle(self) -> bool:
@@ -125,6 +136,18 @@ class CudaDevice:
     def wait(self) -> None:
         """Wait until all work of the queue is done."""
         self._queue.synchronize()
+
+
+@contextmanager
+def memory_errors() -> Iterator[None]:
+    """Raise MemoryError where CUDA has no memory left."""
+    driver = import_optional("numba.cuda.cudadrv.driver", "gpu")
+    try:
+        yield
+    except driver.CudaAPIError as error:
+        if error.code != driver.binding.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
+            raise
+        raise MemoryError(str(error)) from None
 
 
 def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], registers: int) -> Any:

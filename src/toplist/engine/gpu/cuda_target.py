@@ -8,9 +8,9 @@ from typing import Any
 
 from toplist.core.compiling.callees import callees, methods
 from toplist.core.compiling.compile import method_finder
-from toplist.core.compiling.llvm_text import keep_loops, keep_routines
 from toplist.core.compiling.replaced import replaced
 from toplist.core.randomness import overload_wrap, wrap
+from toplist.engine.gpu.llvm_text import keep_loops, keep_routines
 from toplist.engine.play import play, play_one_run, sample_every_item
 from toplist.support.files import import_optional
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ LAUNCH_SECONDS = 0.2  # about how long a batch plays before it reports progress 
 POLL_SECONDS = 0.001
 FIRST_CHUNK = 64  # steps
 REPORT_SECONDS = 0.1
+UNITS = {"GB": 1e9, "MB": 1e6, "kB": 1e3}
+LESS_MEMORY = "end what else uses the GPU, play fewer policies at once, or use engine='cpu'."
 
 Waiting = tuple[int, dict[str, Any] | None]  # a run, and its snapshot if it was begun earlier
 
@@ -69,7 +72,8 @@ class RunBatch:
         self._saved_at = time.monotonic()
         with device.context():
             self._device = device = device.own_queue()
-            self._batch = layout.batch(keys, self._begun, device)
+            with memory_needed(device, label, len(runs), layout):
+                self._batch = layout.batch(keys, self._begun, device)
             unfinished = {at: snapshot for at, (_, snapshot) in enumerate(runs) if snapshot is not None}
             if unfinished:
                 layout.restore(self._batch, unfinished, device)
@@ -97,6 +101,7 @@ class RunBatch:
 
     def outcomes(self) -> Iterator[tuple[int, Floats, list[int]]]:
         """Curves and detections of every run; all are finished."""
+        self._check_played()
         if self._layout.player.policy.capabilities().detects:
             for run, player in self._players():
                 yield run, player.run.curves.copy(), player.detections()
@@ -108,6 +113,7 @@ class RunBatch:
 
     def snapshots(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """The state of every run that has begun; nothing may be playing."""
+        self._check_played()
         self._saved_at = time.monotonic()
         for run, player in self._players():
             if player.step > 0:
@@ -124,13 +130,25 @@ class RunBatch:
         for at, run in enumerate(self._runs):
             yield run, self._layout.load(kept, curves, at, max(self._step, int(self._begun[at])))
 
+    def _check_played(self) -> None:
+        """Raise RuntimeError if the GPU stopped before the step until which runs were to be played."""
+        with self._device.context():
+            played = self._device.fetch(self._batch.played)
+        behind = np.flatnonzero(played < self._step)
+        if len(behind):
+            raise RuntimeError(
+                f"the GPU played {len(behind)} of {len(played)} runs of {self.label} only until step "
+                f"{played[behind].min()} of {self._step}, and these are not kept; play again, or use engine='cpu'"
+            )
+
     def _launch(self) -> None:
         until = min(self._steps, self._step + self.chunk)
         if self._watch is not None:
             until = min(until, int(self._checkpoints[np.searchsorted(self._checkpoints, self._step, side="right")]))
         self._until, self._launched_at = until, time.monotonic()
         positions = self._layout.player.setup.sampled_positions()
-        self._device.launch(self._kernel, self._batch, positions, until)
+        with memory_needed(self._device, self.label, len(self._runs), self._layout):
+            self._device.launch(self._kernel, self._batch, positions, until)
         self._playing = True
 
     def _end_launch(self) -> int:
@@ -188,11 +206,7 @@ class BatchScheduler(RunScheduler):
                 while playing:
                     played = [batch.poll() for batch in playing]
                     self._done += sum(played)
-                    for batch in [batch for batch in playing if batch.is_finished()]:
-                        playing.remove(batch)
-                        for run, curves, detections in batch.outcomes():
-                            self.curves[batch.label][run] = curves
-                            self._file.add_finished(batch.label, run, curves, detections)
+                    self._collect_finished(playing)
                     if self._file.has_path and any(batch.is_snapshot_due() for batch in playing):
                         self._keep(playing)
                     self._save(throttled=True)
@@ -202,13 +216,15 @@ class BatchScheduler(RunScheduler):
                         reported = time.monotonic()
                         report()
         finally:
-            self._keep(playing)
-            self._save()
+            try:
+                self._keep(playing)
+            finally:
+                self._save()
         report()
         return self.curves
 
     def _rounds(self, devices: list[Any]) -> Iterator[list[RunBatch]]:
-        """Batches that fit the GPUs together: the same number of runs of every policy, in shares for each GPU."""
+        """Batches that fit the GPUs together: as many runs of every policy as each GPU has room for."""
         waiting: dict[str, list[Waiting]] = {label: [] for label in self._setups}
         for label, run, unfinished in self._waiting:
             waiting[label].append((run, unfinished))
@@ -224,18 +240,23 @@ class BatchScheduler(RunScheduler):
         begin, most = 0, max((len(runs) for runs in waiting.values()), default=0)
         needed = sum(layout.run_bytes() for layout in layouts.values())
         while begin < most:
-            per_device = min(map(_free_bytes, devices)) // (LANES * needed) * LANES  # runs of each
-            if per_device == 0:
+            tile = LANES * needed
+            free = [_free_bytes(device, -(-(most - begin) // LANES) * tile) for device in devices]
+            sizes = shares(most - begin, [each // tile * LANES for each in free])
+            if not any(sizes):
                 raise InvalidInput(
-                    f"{LANES} runs of each policy take {LANES * needed / 1e9:.1f} GB of memory, more than the GPU has "
-                    f"free; play fewer policies at once, or use engine='cpu'."
+                    f"{LANES} runs of each policy take {memory_text(tile)}, but the GPU has {memory_text(max(free))} "
+                    f"free; {LESS_MEMORY}"
                 )
-            size = min(per_device, -(-(most - begin) // len(devices)))
-            kernels = kernels or {  # all of them, so that what cannot be compiled is told before anything is played
-                (number, label): _kernel(device, label, layout, min(size, len(waiting[label])))
-                for label, layout in layouts.items()
-                for number, device in enumerate(devices)
-            }
+            if not kernels:  # all of them, so that what cannot be compiled is told before anything is played
+                devices = [device for device, size in zip(devices, sizes, strict=True) if size]
+                sizes = [size for size in sizes if size]
+                kernels = {
+                    (number, label): _kernel(device, label, layout, min(sizes[number], len(waiting[label])))
+                    for label, layout in layouts.items()
+                    for number, device in enumerate(devices)
+                }
+            ends = np.cumsum([begin, *sizes]).tolist()
             yield [
                 RunBatch(
                     device, kernels[number, label], label, layout, share,
@@ -243,9 +264,17 @@ class BatchScheduler(RunScheduler):
                 )
                 for label, layout in layouts.items()
                 for number, device in enumerate(devices)
-                if (share := waiting[label][begin + number * size : begin + (number + 1) * size])
+                if (share := waiting[label][ends[number] : ends[number + 1]])
             ]  # fmt: skip
-            begin += size * len(devices)
+            begin = ends[-1]
+
+    def _collect_finished(self, playing: list[RunBatch]) -> None:
+        """Take the batches that are finished out of those that play; when this returns, nobody has their memory."""
+        for batch in [batch for batch in playing if batch.is_finished()]:
+            playing.remove(batch)
+            for run, curves, detections in batch.outcomes():
+                self.curves[batch.label][run] = curves
+                self._file.add_finished(batch.label, run, curves, detections)
 
     def _keep(self, playing: list[RunBatch]) -> None:
         """Hand the state of unfinished runs to the resume file."""
@@ -257,16 +286,50 @@ class BatchScheduler(RunScheduler):
                     self._file.add_unfinished(batch.label, run, snapshot)
 
 
-def _free_bytes(device: Any) -> int:
-    """Memory for batches on a GPU."""
+def _free_bytes(device: Any, enough: int) -> int:
+    """Memory for batches on a GPU; more than enough need not be found."""
     with device.context():
-        free: int = device.free_bytes()
+        free: int = device.free_bytes(enough)
         return free
+
+
+def shares(runs: int, rooms: Sequence[int]) -> list[int]:
+    """How many of the runs each GPU takes: equally many, where there is room for them.
+
+    >>> shares(10, [8, 2, 8]), shares(10, [0, 4])
+    ([4, 2, 4], [0, 4])
+    """
+    sizes = [0] * len(rooms)
+    for others, number in zip(range(len(rooms) - 1, -1, -1), np.argsort(rooms, kind="stable").tolist(), strict=True):
+        sizes[number] = min(rooms[number], -(-(runs - sum(sizes)) // (others + 1)))
+    return sizes
+
+
+@contextmanager
+def memory_needed(device: Any, label: str, runs: int, layout: BatchLayout) -> Iterator[None]:
+    """Say what was asked and what to do, where a GPU has no memory left."""
+    try:
+        yield
+    except MemoryError as error:
+        raise MemoryError(
+            f"the GPU ran out of memory: {runs} runs of {label} take {memory_text(runs * layout.run_bytes())}, and "
+            f"{memory_text(device.free_bytes(0))} are free ({error}); {LESS_MEMORY}"
+        ) from None
+
+
+def memory_text(size: float) -> str:
+    """A size of memory as people read it.
+
+    >>> memory_text(1234), memory_text(5.06e10)
+    ('1.2 kB', '50.6 GB')
+    """
+    unit = next((unit for unit in ("GB", "MB") if size >= UNITS[unit]), "kB")
+    return f"{size / UNITS[unit]:.1f} {unit}"
 
 
 def _kernel(device: Any, label: str, layout: BatchLayout, runs: int) -> Any:
     """The kernel of a policy on a GPU, for batches of up to this many runs."""
-    with device.context():
+    with device.context(), memory_needed(device, label, runs, layout):
         try:
             return device.prepare(layout, runs)
         except DoesNotCompile as error:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from toplist.core.slate import Floats, Ints, Page
+from toplist.engine.player import RunSetup
 
 
 class UserUnion(NamedTuple):
@@ -33,6 +34,21 @@ class UserUnion(NamedTuple):
             self.first.best(moment, attraction, items)
         else:
             self.second.best(moment, attraction, items)
+
+
+def users_of_shared_types(setups: Sequence[RunSetup]) -> list[Any]:
+    """Users of every setup, of one type per class of worlds: users may read state that only their own world has.
+
+    Worlds keep their own types: few problems of several classes of worlds could share a kernel, because shapes are
+    constants of its code, and the code of all worlds takes several times as long to compile.
+    """
+    users: list[Any] = [None] * len(setups)
+    for world in {type(setup.world) for setup in setups}:
+        members = [number for number, setup in enumerate(setups) if type(setup.world) is world]
+        shared = with_shared_type([setups[number].users for number in members])
+        for number, one in zip(members, shared, strict=True):
+            users[number] = one
+    return users
 
 
 def with_shared_type(users: Sequence[Any]) -> list[Any]:
