@@ -27,8 +27,8 @@ def test_a_changed_suite_is_marked() -> None:
     board = Leaderboard(found.problems, found.contenders, found.horizons, found.cells, settings)
     written = json.loads(board.json_text())
     assert (written["settings"]["changes"], written["settings"]["engine"]) == (changes, "ray")
-    assert written["settings"]["tuned"]["suite"] == read_suite().version
-    assert written["settings"]["tuned"]["digest"] == read_suite().digest
+    assert written["settings"]["tuned"]["suite"] == read_tuned().settings["suite"]
+    assert written["settings"]["tuned"]["tuning"] == read_suite().tuning_digest
     marked = f"7, changed: {', '.join(changes)};"
     assert f"suite {marked}" in page_text(board)
     assert f"Suite version {marked}" in next(summary.lines(written))

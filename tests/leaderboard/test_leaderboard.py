@@ -35,7 +35,7 @@ from toplist.policies import catalogue, make
 from toplist.support.catalogue import part_text
 from toplist.support.machine import code_commit, processor_name
 
-DIGESTS = {2: "4c0fd7e22007dcd2"}  # of the problems of each version of the suite
+DIGESTS = {2: "4c0fd7e22007dcd2"}  # of each version of the suite of which a board was published
 
 
 def test_the_suite_can_be_played() -> None:
@@ -58,6 +58,8 @@ def test_the_suite_can_be_played() -> None:
         (lambda suite: suite["problems"][0].update(size=3), "size"),
         (lambda suite: suite["problems"][0].update(name="two"), "twice"),
         (lambda suite: suite["tuning"].pop(), "to tune on"),
+        (lambda suite: suite["problems"][0].update(since=6), "first version is 7"),
+        (lambda suite: suite.update(digests=["0123"]), "version"),
     ],
 )
 def test_a_suite_that_cannot_be_is_refused(change: Any, message: str) -> None:
@@ -85,7 +87,8 @@ def test_features_that_change_are_not_for_a_policy_that_designs_experiments() ->
     suite = {problem.name: problem for problem in read_suite().problems}
     contender = Contender("recur-rank", {"": make("recur-rank")})
     able = {name for name, problem in suite.items() if contender.plays(problem)}
-    assert able == {"contextual-50-fixed", "topics-12", "topics-12-dcm"}
+    assert {"contextual-50-fixed", "topics-12", "topics-12-dcm"} <= able
+    assert able.isdisjoint({"contextual-20", "contextual-20-dcm", "cascade-16"})
     assert Contender("c3-ucb", {"": make("c3-ucb")}).plays(suite["contextual-20"])
 
 
@@ -325,28 +328,76 @@ def test_tuning_writes_what_is_confirmed(tmp_path: Path) -> None:
         read_tuned("{}")
 
 
+def tuned_text(**settings: Any) -> str:
+    return json.dumps({"format": "toplist.tuned", "format_version": 1, "settings": settings, "tuned": {}})
+
+
 @pytest.mark.parametrize(
-    "change",
+    ("change", "fits"),
     [
-        lambda suite: suite.update(version=8),
-        lambda suite: suite["tuning"][0].update(users="dcm"),
-        lambda suite: suite["problems"][0].update(users="dcm"),
+        (lambda suite: suite.update(version=7), True),
+        (lambda suite: suite.update(version=8), True),
+        (lambda suite: suite["problems"][0].update(users="dcm"), True),
+        (lambda suite: suite["problems"].append(suite["problems"][0] | {"name": "four", "since": 8}), True),
+        (lambda suite: suite["tuning"].reverse(), True),
+        (lambda suite: suite["tuning"][0].update(users="dcm"), False),
+        (lambda suite: suite["tuning"].append(suite["tuning"][0] | {"name": "more"}), False),
     ],
 )
-def test_parameters_tuned_for_another_suite_are_refused(change: Any, tmp_path: Path, capsys: Any) -> None:
-    """Of another version, or of the same version with other problems."""
-    settings = {"suite": 7, "digest": read_suite(SMALL).digest}
-    text = json.dumps({"format": "toplist.tuned", "format_version": 1, "settings": settings, "tuned": {}})
+def test_the_problems_to_tune_on_say_whether_parameters_fit(
+    change: Any, fits: bool, tmp_path: Path, capsys: Any
+) -> None:
+    """Whatever is ranked: parameters that were tuned on other problems are refused."""
+    text = tuned_text(suite=7, tuning=read_suite(SMALL).tuning_digest)
     suite = json.loads(SMALL)
-    assert read_tuned(text, read_suite(json.dumps(suite))).settings == settings
     change(suite)
-    with pytest.raises(toplist.InvalidInput, match="tune again"):
-        read_tuned(text, read_suite(json.dumps(suite)))
     (tmp_path / "suite.json").write_text(json.dumps(suite))
     (tmp_path / "tuned.json").write_text(text)
-    words = ["leaderboard", "--suite", str(tmp_path / "suite.json"), "--tuned", str(tmp_path / "tuned.json")]
-    assert cli.main(words) == 2
-    assert "tune again" in capsys.readouterr().err
+    words = ["leaderboard", "--suite", str(tmp_path / "suite.json"), "--tuned", str(tmp_path / "tuned.json"), "--only",
+             "cascade-ucb1", "--steps", "20", "--runs", "2", "--threads", "1"]  # fmt: skip
+    assert cli.main(words) == (0 if fits else 2)
+    assert ("tune again" in capsys.readouterr().err) == (not fits)
+    if fits:
+        assert read_tuned(text, read_suite(json.dumps(suite))).settings["suite"] == 7
+
+
+@pytest.mark.parametrize(
+    ("change", "fits"),
+    [
+        (lambda suite: suite.update(version=7), True),
+        (lambda suite: suite["problems"].append(suite["problems"][0] | {"name": "four", "since": 8}), True),
+        (lambda suite: suite.update(version=8), False),
+        (lambda suite: suite["problems"][0].update(users="dcm"), False),
+        (lambda suite: suite["tuning"][0].update(users="dcm"), False),
+        (lambda suite: suite["tuning"].append(suite["tuning"][0] | {"name": "more", "since": 8}), False),
+    ],
+)
+def test_tuned_parameters_of_before_fit_the_version_that_they_name(change: Any, fits: bool) -> None:
+    """Their one digest has the ranked problems in it; a problem that was added later is none of them."""
+    text = tuned_text(suite=7, digest=read_suite(SMALL).digest)
+    suite = json.loads(SMALL)
+    change(suite)
+    if fits:
+        assert read_tuned(text, read_suite(json.dumps(suite))).settings["suite"] == 7
+    else:
+        with pytest.raises(toplist.InvalidInput, match="tune again"):
+            read_tuned(text, read_suite(json.dumps(suite)))
+
+
+def shipped() -> Any:
+    """The suite of toplist, as it is written."""
+    return json.loads(files("toplist.leaderboard").joinpath("suite.json").read_text())
+
+
+def test_a_problem_is_added_by_one_entry() -> None:
+    """It makes the next version; the earlier ones, their digests and the tuned parameters stay as they are."""
+    before, text = read_suite(), shipped()
+    text["problems"].append(text["problems"][3] | {"name": "added", "since": before.version + 1})
+    suite = read_suite(json.dumps(text))
+    assert (suite.version, suite.problems[-1].name) == (before.version + 1, "added")
+    assert suite.of_version(before.version) == before
+    assert suite.digest != before.digest
+    assert read_tuned(suite=suite) == read_tuned(suite=before)
 
 
 def test_tuned_parameters_that_ship_are_of_the_suite_and_the_catalogue() -> None:
@@ -362,15 +413,22 @@ def test_tuned_parameters_that_ship_are_of_the_suite_and_the_catalogue() -> None
             assert type(make(text)) is type(make(name))
 
 
-def test_problems_do_not_change_without_the_version() -> None:
-    """A new version has a row here: what was published under a version stays what it was."""
-    suite = read_suite()
-    assert DIGESTS[suite.version] == suite.digest
-    text = json.loads(files("toplist.leaderboard").joinpath("suite.json").read_text())
-    assert text["digest"] == suite.digest
-    text["problems"][3]["users"] = "dcm(termination=0.9)"
-    with pytest.raises(toplist.InvalidInput, match="raise the version"):
+def test_problems_of_a_version_do_not_change() -> None:
+    """What was published under a version stays what it was; its digest is that of the boards that cite it."""
+    suite, text = read_suite(), shipped()
+    for version, digest in DIGESTS.items():
+        assert suite.of_version(version).digest == text["digests"][str(version)] == digest
+    changed = shipped()
+    changed["problems"][3]["users"] = "dcm(termination=0.9)"
+    with pytest.raises(toplist.InvalidInput, match="leave its problems as they are"):
+        read_suite(json.dumps(changed))
+    text["problems"].append(text["problems"][3] | {"name": "added"})
+    with pytest.raises(toplist.InvalidInput, match=f'"since": {max(DIGESTS) + 1}'):
         read_suite(json.dumps(text))
+    before = json.loads(SMALL) | {"digest": "0123"}  # a file that has the digest of its only version
+    with pytest.raises(toplist.InvalidInput, match="0123"):
+        read_suite(json.dumps(before))
+    assert read_suite(json.dumps(before | {"digest": read_suite(SMALL).digest})) == read_suite(SMALL)
 
 
 def test_names_that_cannot_play_are_refused() -> None:

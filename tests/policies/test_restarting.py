@@ -26,7 +26,7 @@ def kl(p: float, q: float) -> float:
     return sum(a * math.log(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a > 0)
 
 
-def has_changed(clicks: list[int], level: float) -> bool:
+def has_changed(clicks: list[int], level: float, factor: float = 3.0, power: float = 1.5) -> bool:
     """The likelihood ratio of every split, from whole histories."""
     n, mean = len(clicks), float(np.mean(clicks))
     if mean in (0.0, 1.0):
@@ -34,7 +34,7 @@ def has_changed(clicks: list[int], level: float) -> bool:
     ratios = [
         s * kl(float(np.mean(clicks[:s])), mean) + (n - s) * kl(float(np.mean(clicks[s:])), mean) for s in range(1, n)
     ]
-    return max(ratios) >= math.log(3 * n**1.5 / level)
+    return max(ratios) >= math.log(factor * n**power / level)
 
 
 def upper(clicks: list[int], t: int, kind: str) -> float:
@@ -113,6 +113,24 @@ def test_lists_are_those_of_the_plain_rule(kind: str, known: bool) -> None:
     assert policy.changes(belief)[0].learned > CHANGE
     assert policy.memory.detector.level == pytest.approx(plain.level)
     assert 0.15 * STEPS < forced < 0.8 * STEPS
+
+
+@pytest.mark.parametrize("level", [0.02, 1e-3, 1 / STEPS])
+@pytest.mark.parametrize("kind", ["glrt-cascade-ucb", "glrt-cascade-kl-ucb"])
+def test_an_alarm_comes_with_the_observation_that_passes_the_threshold(kind: str, level: float) -> None:
+    """On clicks that begin at once, after different times; with another threshold some would come earlier or later."""
+    thresholds = {"ours": (3.0, 1.5), "1": (1.0, 1.5), "2": (2.0, 1.5), "4": (4.0, 1.5), "n": (3.0, 1.0)}
+    first: dict[str, list[int]] = {name: [] for name in thresholds}
+    found = []
+    for before in range(16, 56, 2):
+        clicks = [0] * before + [1, 1, 1, 0, 1, 1] * 8
+        detector = make(f"{kind}(level={level})").prepare(Problem(ITEMS, POSITIONS, 0, STEPS)).memory.detector
+        row = np.zeros(detector.room())
+        found.append([detector.watch(row, 1.0, float(click)) for click in clicks].index(True) + 1)
+        for name, threshold in thresholds.items():
+            first[name].append(next(n for n in range(2, len(clicks)) if has_changed(clicks[:n], level, *threshold)))
+    assert found == first["ours"]
+    assert all(first[name] != found for name in thresholds if name != "ours")
 
 
 def test_forced_lists_keep_pins_and_leave_out_what_is_not_eligible() -> None:

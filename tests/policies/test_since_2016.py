@@ -19,6 +19,7 @@ import toplist
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import NONE, Floats, Ints, Request, empty_page
+from toplist.parts.index.parsimonious import parsimonious_budget
 from toplist.policies import make
 from toplist.policies.grab import find_leader
 from toplist.policies.pb_mhb import walk_on
@@ -28,6 +29,7 @@ LABELS = np.arange(ITEMS) + 100
 ATTRACTION = np.array([0.75, 0.45, 0.6, 0.1, 0.05, 0.3, 0.5])
 ROWS = np.random.default_rng(8).random((ITEMS, FEATURES)) / 2.0
 EXAMINATION = [0.75, 1.0, 0.5]  # sums of these are exact
+UNKNOWN = ", unknown n"
 
 Observations = list[tuple[int, int, int]]  # per examined position: item, position, click
 Rule = Callable[[Observations, int, int], list[int]]  # what was observed, the number of the list, its key
@@ -110,7 +112,12 @@ def kl_index(mean: float, times: int, budget: float) -> float:
     return largest(lambda q: times * kl(mean, q) <= budget, mean, 1.0 - 1e-15) if budget > 0 and mean < 1 else mean
 
 
-def pie(seen: Observations, _: int, key: int) -> list[int]:
+def pie_unknown(seen: Observations, t: int, key: int) -> list[int]:
+    """Without a number of lists, that of the next one."""
+    return pie(seen, t, key, t)
+
+
+def pie(seen: Observations, _: int, key: int, steps: int = STEPS) -> list[int]:
     """Algorithm 1 of the paper, with bounds found by a search for the smallest loss and a bisection."""
     own = branch(key, -1)
     counts = np.zeros((ITEMS, POSITIONS, 2))  # displays and clicks
@@ -122,7 +129,7 @@ def pie(seen: Observations, _: int, key: int) -> list[int]:
         estimate[item] = counts[item, :, 1].sum() / exposure if exposure > 0 else math.inf
     leaders = ranked(estimate, key)[:POSITIONS]
     best = [leaders[1], leaders[0], leaders[2]]  # the second position is examined most, then the first
-    level, budget = estimate[leaders[-1]], 1.01 * math.log(STEPS)
+    level, budget = estimate[leaders[-1]], 1.01 * math.log(steps)
 
     def bound(item: int) -> float:
         kept = [(n, s / n, kappa) for (n, s), kappa in zip(counts[item].tolist(), EXAMINATION, strict=True) if n]
@@ -219,10 +226,11 @@ RULES: dict[str, Rule] = {
     "cascade-ucb-v": ucb_v,
     "ts-cascade": ts_cascade,
     "cascade-moss": by_budget(moss_budget, moss_index, STEPS),
-    "cascade-moss, doubling": by_budget(moss_budget, moss_index, None),
+    f"cascade-moss{UNKNOWN}": by_budget(moss_budget, moss_index, None),
     "cascade-kl-ucb-plus-plus": by_budget(plus_plus_budget, kl_index, STEPS),
-    "cascade-kl-ucb-plus-plus, doubling": by_budget(plus_plus_budget, kl_index, None),
+    f"cascade-kl-ucb-plus-plus{UNKNOWN}": by_budget(plus_plus_budget, kl_index, None),
     f"pbm-pie(examination={EXAMINATION})": pie,
+    f"pbm-pie(examination={EXAMINATION}){UNKNOWN}": pie_unknown,
     "lin-ts-cascade": lin_ts_cascade,
     "pb-mhb": walk(1000.0, 1),
     "pb-mhb(scale=2, sweeps=2)": walk(2.0, 2),
@@ -232,8 +240,8 @@ RULES: dict[str, Rule] = {
 @pytest.mark.parametrize("name", RULES)
 def test_lists_are_those_of_the_plain_rule(name: str) -> None:
     """Every list of a run, the clicks of some of which arrive three lists late."""
-    known = not name.endswith("doubling")
-    policy = make(name.removesuffix(", doubling"))
+    known = not name.endswith(UNKNOWN)
+    policy = make(name.removesuffix(UNKNOWN))
     features = FEATURES if policy.capabilities().needs_features else 0
     problem = Problem(ITEMS, POSITIONS, features, STEPS if known else None)
     policy = policy.prepare(problem)
@@ -276,7 +284,7 @@ def test_parameters_are_prepared_once() -> None:
     for name in RULES:
         for steps in (STEPS, None):
             problem = Problem(ITEMS, POSITIONS, FEATURES, steps)
-            once = make(name.removesuffix(", doubling")).prepare(problem)
+            once = make(name.removesuffix(UNKNOWN)).prepare(problem)
             assert repr(once.prepare(problem)) == repr(once)
 
 
@@ -319,9 +327,10 @@ def neighbours(leader: tuple[int, ...], rate: Floats) -> list[tuple[int, ...]]:
     return found
 
 
-def test_lists_of_grab_are_those_of_the_plain_rule() -> None:
+@pytest.mark.parametrize("known", [True, False])
+def test_lists_of_grab_are_those_of_the_plain_rule(known: bool) -> None:
     """The leader is one of the best assignments by trying all; the rest follows from it list by list."""
-    problem = Problem(ITEMS, POSITIONS, 0, STEPS)
+    problem = Problem(ITEMS, POSITIONS, 0, STEPS if known else None)
     policy = make("grab(period=4)").prepare(problem)
     belief, cache, page = policy.begin(problem), policy.scratch(problem), empty_page(POSITIONS)
     rng, led, unlike_leader = np.random.default_rng(6), Counter[tuple[int, ...]](), 0
@@ -335,12 +344,14 @@ def test_lists_of_grab_are_those_of_the_plain_rule() -> None:
         rate = np.divide(clicked, shown, out=np.zeros_like(shown), where=shown > 0)
         sums = [rate[list(items), range(POSITIONS)].sum() for items in itertools.permutations(range(ITEMS), POSITIONS)]
         assert rate[list(leader), range(POSITIONS)].sum() == pytest.approx(max(sums), abs=1e-12)
-        upper = np.ones((ITEMS, POSITIONS))
+        upper, budget = np.ones((ITEMS, POSITIONS)), math.log(STEPS if known else number + 1)
         for item, at in itertools.product(range(ITEMS), range(POSITIONS)):
             if shown[item, at]:
-                upper[item, at] = kl_index(rate[item, at], int(shown[item, at]), math.log(STEPS))
+                upper[item, at] = kl_index(rate[item, at], int(shown[item, at]), budget)
         value = {items: upper[list(items), range(POSITIONS)].sum() for items in [leader, *neighbours(leader, rate)]}
         best = {items for items in value if value[items] > max(value.values()) - 1e-9}
+        if led[leader] % 4 > 0 and number > ITEMS:
+            assert budget in cache.budget, f"list {number}"  # of the indices that were solved
         if led[leader] % 4 == 0 or leader in best:
             best = {leader}
         assert tuple(slate.items.tolist()) in best, f"list {number}"
@@ -352,6 +363,22 @@ def test_lists_of_grab_are_those_of_the_plain_rule() -> None:
         page.clicks[:], page.left[0], page.seen[:] = clicks, 0, -1.0
         policy.learn(belief, slate, page)
     assert unlike_leader > 50
+
+
+@pytest.mark.parametrize("learned", [0, 1, 7, 1000])
+def test_the_budget_of_pbm_pie_is_that_of_the_paper(learned: int) -> None:
+    """(1 + epsilon) log n; n is the number of the next list where it is unknown, and epsilon is 0.01."""
+    for steps, n in ((STEPS, STEPS), (None, learned + 1)):
+        problem = Problem(ITEMS, POSITIONS, 0, steps)
+        policy = make(f"pbm-pie(examination={EXAMINATION})").prepare(problem)
+        belief, page = policy.begin(problem), empty_page(POSITIONS)
+        page.clicks[:], page.left[0], page.seen[:] = 0, 0, -1.0
+        slate = policy.slate(problem)
+        slate.items[:], slate.size[0] = range(POSITIONS), POSITIONS
+        for _ in range(learned):
+            policy.learn(belief, slate, page)
+        found = parsimonious_budget(belief, policy.scoring.epsilon, policy.scoring.steps)
+        assert found == pytest.approx(1.01 * math.log(n), rel=1e-12)
 
 
 def test_an_item_that_is_clearly_better_could_be_as_good() -> None:

@@ -24,7 +24,7 @@ from toplist.support.machine import code_commit, processor_name
 from toplist.support.tables import aligned_lines
 
 FORMAT = {"format": "toplist.Leaderboard", "format_version": 1}
-TUNED_BY = ("suite", "digest", "version", "steps", "runs", "seed")  # of tuned parameters, what says which they are
+TUNED_BY = ("suite", "tuning", "digest", "version", "steps", "runs", "seed")  # what says which tuned parameters
 EVERY, FEATURES = "every problem", "problems with features"
 
 
@@ -188,7 +188,7 @@ def settings_of(
     return {
         "suite": suite.version, "changes": list(suite.changes), "digest": suite.digest,
         "problems": len(suite.problems), "steps": steps, "runs": runs, "seed": seed, "engine": engine,
-        "tuned": None if tuned is None else {name: tuned.settings.get(name) for name in TUNED_BY},
+        "tuned": None if tuned is None else {name: tuned.settings[name] for name in TUNED_BY if name in tuned.settings},
     }  # fmt: skip
 
 

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 from toplist.core.problem import InvalidInput
 from toplist.engine.simulated_problem import SimulatedProblem
 
-FIELDS = {"name", "kind", "world", "users", "changes", "features"}
-
 
 class SuiteProblem(NamedTuple):
     """A problem of the suite.
@@ -29,6 +27,8 @@ class SuiteProblem(NamedTuple):
         Whether the users' preferences change.
     features : bool, default False
         Whether items have features, on which attraction depends.
+    since : int, default 0
+        The version of the suite that has it first; 0 for a problem that is of no version.
     """
 
     name: str
@@ -37,6 +37,7 @@ class SuiteProblem(NamedTuple):
     users: str
     changes: bool = False
     features: bool = False
+    since: int = 0
 
     def made(self) -> Any:
         """The world, the users and the start."""
@@ -85,8 +86,19 @@ class Suite(NamedTuple):
     @property
     def digest(self) -> str:
         """A hash of all problems, by which two suites of the same version can be told apart."""
-        problems = [[problem._asdict() for problem in part] for part in (self.problems, self.tuning)]
-        return hashlib.sha256(json.dumps(problems, sort_keys=True).encode()).hexdigest()[:16]
+        return _hash([[_described(problem) for problem in part] for part in (self.problems, self.tuning)])
+
+    @property
+    def tuning_digest(self) -> str:
+        """A hash of the problems to tune on: parameters fit every suite that has the same ones, in any order."""
+        return _hash([_described(problem) for problem in sorted(self.tuning)])
+
+    def of_version(self, version: int) -> Suite:
+        """The suite as it was in a version: without the problems that were added later."""
+        problems, tuning = (
+            tuple(each for each in part if each.since <= version) for part in (self.problems, self.tuning)
+        )
+        return self._replace(version=min(version, self.version), problems=problems, tuning=tuning)
 
     def with_learned(self, problems: Sequence[SuiteProblem]) -> Suite:
         """The suite with further problems."""
@@ -111,8 +123,9 @@ def read_suite(text: str | None = None) -> Suite:
     Parameters
     ----------
     text : str, optional
-        A JSON object with `version`, `problems` and `tuning`, and the `digest` of both, if it is to be checked; a
-        problem has the fields of `SuiteProblem`.
+        A JSON object with `version`, `problems` and `tuning`, where a problem has the fields of `SuiteProblem`. One
+        that was added to a version has `since`, the next one, which then is the version of the suite. `digests` may
+        have a digest per version, which is checked; `digest` is that of `version`.
 
     Returns
     -------
@@ -122,35 +135,52 @@ def read_suite(text: str | None = None) -> Suite:
     Raises
     ------
     InvalidInput
-        If the text is no suite, a name is given twice, or the problems are others than those of the digest.
+        If the text is no suite, a name is given twice, or a version has other problems than those of its digest.
 
     Examples
     --------
     >>> suite = read_suite()
-    >>> suite.version, len(suite.problems) >= 24
-    (2, True)
+    >>> suite.version >= 2, len(suite.of_version(2).problems)
+    (True, 26)
     """
     given = files("toplist.leaderboard").joinpath("suite.json").read_text() if text is None else text
     try:
         found = json.loads(given)
-        problems, tuning = (tuple(map(_problem, found[part])) for part in ("problems", "tuning"))
-        suite = Suite(int(found["version"]), problems, tuning)
-    except (KeyError, TypeError, ValueError) as error:
+        first = int(found["version"])
+        problems, tuning = (tuple(_problem(each, first) for each in found[part]) for part in ("problems", "tuning"))
+        suite = Suite(max([first, *(each.since for each in (*problems, *tuning))]), problems, tuning)
+        digests = {int(version): str(digest) for version, digest in found.get("digests", {}).items()}
+        if "digest" in found:
+            digests[first] = str(found["digest"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise InvalidInput(f"A suite has a version, problems and tuning problems, but there is {error!r}.") from None
     names = [problem.name for problem in (*suite.problems, *suite.tuning)]
     if twice := {name for name in names if names.count(name) > 1}:
         raise InvalidInput(f"Names of problems are unique, but {', '.join(sorted(twice))} is given twice.")
     if missing := {problem.kind for problem in suite.problems} - {problem.kind for problem in suite.tuning}:
         raise InvalidInput(f"Every kind has a problem to tune on, but {', '.join(sorted(missing))} has none.")
-    if found.get("digest", suite.digest) != suite.digest:
-        raise InvalidInput(
-            f"Version {suite.version} of the suite has other problems than those of the digest {found['digest']}; "
-            f"raise the version, and give the digest {suite.digest}."
-        )
+    for version, digest in digests.items():
+        if (there := suite.of_version(version).digest) != digest:
+            raise InvalidInput(
+                f"Version {version} of the suite has other problems than when it was published (digest {there}, not "
+                f'{digest}); leave its problems as they are, and give a new one the field "since": {max(digests) + 1}.'
+            )
     return suite
 
 
-def _problem(given: dict[str, Any]) -> SuiteProblem:
-    if unknown := set(given) - FIELDS:
+def _problem(given: dict[str, Any], version: int) -> SuiteProblem:
+    if unknown := set(given) - set(SuiteProblem._fields):
         raise ValueError(f"unknown field {', '.join(sorted(unknown))}")
-    return SuiteProblem(**given)
+    problem = SuiteProblem(**{"since": version} | given)
+    if problem.since < version:
+        raise ValueError(f"since {problem.since}, but the first version is {version}")
+    return problem
+
+
+def _described(problem: SuiteProblem) -> dict[str, Any]:
+    """What is played, of a problem: not since when."""
+    return {name: value for name, value in problem._asdict().items() if name != "since"}
+
+
+def _hash(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]

@@ -99,7 +99,7 @@ def tune_suite(
             tuned.setdefault(problem.kind, {})[name] = found.best if better else name
     about: dict[str, Any] = {
         "suite": suite.version,
-        "digest": suite.digest,
+        "tuning": suite.tuning_digest,
         "steps": steps,
         "runs": runs,
         "seed": seed,
@@ -117,7 +117,7 @@ class Tuned(NamedTuple):
     policies : dict
         Per kind of problem and per policy, its text.
     settings : dict
-        Version and digest of the suite, steps, runs, seed and version of toplist.
+        Version of the suite, digest of its problems to tune on, steps, runs, seed and version of toplist.
     """
 
     policies: dict[str, dict[str, str]]
@@ -132,7 +132,7 @@ def read_tuned(text: str | None = None, suite: Suite | None = None) -> Tuned:
     text : str, optional
         What `toplist leaderboard --tune` wrote.
     suite : Suite, optional
-        The suite whose kinds of problems they are for.
+        The suite that they are for: one with the same problems to tune on, whatever is ranked.
 
     Returns
     -------
@@ -142,7 +142,7 @@ def read_tuned(text: str | None = None, suite: Suite | None = None) -> Tuned:
     Raises
     ------
     InvalidInput
-        If the text was not written by `toplist leaderboard --tune`, or for another suite.
+        If the text was not written by `toplist leaderboard --tune`, or for other problems to tune on.
 
     Examples
     --------
@@ -156,14 +156,23 @@ def read_tuned(text: str | None = None, suite: Suite | None = None) -> Tuned:
         found = json.loads(text)
         known = {key: found[key] for key in FORMAT}
         tuned = Tuned(found["tuned"], found["settings"])
-        there = tuned.settings["suite"], tuned.settings.get("digest")
+        there = int(tuned.settings["suite"]), tuned.settings.get("tuning"), tuned.settings.get("digest")
     except (KeyError, TypeError, ValueError, AttributeError):
         known = {}
     if known != FORMAT:
         raise InvalidInput("Tuned parameters are a file of `toplist leaderboard --tune`; make one.")
-    if suite is not None and (there[0] != suite.version or there[1] not in (None, suite.digest)):
+    if suite is not None and not _fit(suite, *there):
         raise InvalidInput(
-            f"These parameters were tuned for version {there[0]} of a suite (digest {there[1]}), but the problems are "
-            f"those of version {suite.version} (digest {suite.digest}); tune again with --tune, or give --tuned none."
+            f"These parameters were tuned on other problems (digest {there[1] or there[2]}, of version {there[0]} of a "
+            f"suite) than those of version {suite.version} (digest {suite.tuning_digest}); tune again with --tune, or "
+            "give --tuned none."
         )
     return tuned
+
+
+def _fit(suite: Suite, version: int, tuning: str | None, digest: str | None) -> bool:
+    """Whether parameters fit a suite; files of before had one digest, of the ranked problems and those to tune on."""
+    if tuning is not None:
+        return tuning == suite.tuning_digest
+    before = suite.of_version(version)
+    return bool(before.tuning) and before.tuning == suite.tuning and digest in (None, before.digest)
