@@ -145,6 +145,30 @@ def test_random_lists_without_some_items_are_those_of_the_others(items: int, lim
         naming.learn(again, clicks)
 
 
+@pytest.mark.parametrize("policy", ["random", "exploring(policy='dcm-ts', share=0.4)"])
+@pytest.mark.parametrize("items", [300, MANY + 150])
+def test_lists_by_chance_leave_out_a_few_items_without_listing_the_others(items: int, policy: str) -> None:
+    names, rng = [f"item {n}" for n in range(items)], np.random.default_rng(items)
+    ranker, inner = (Ranker(names, 5, name, seed=3, compiled=items > 300) for name in (policy, "dcm-ts"))
+    own = 0
+    for step in range(60):
+        if step % 10 == 9:
+            gone = names.pop(int(rng.integers(len(names))))
+            for each in (ranker, inner):
+                (each.hide if step % 20 == 9 else each.remove)(gone)
+        excluded = rng.choice(names, 100, replace=False).tolist()
+        shown, unchanged = (each.rank(exclude=excluded) for each in (ranker, inner))
+        assert shown.among is not None
+        assert len(shown.among.exceptions) == 100
+        assert set(shown) <= set(names) - set(excluded)
+        if list(shown) == list(unchanged):
+            own += 1
+            clicks = (1 + np.flatnonzero(rng.random(5) < 0.3)).tolist()
+            ranker.learn(shown, clicks)
+            inner.learn(unchanged, clicks)
+    assert own == 0 if policy == "random" else 24 < own < 48  # 36 of 60, and four deviations less or more
+
+
 @pytest.mark.parametrize("limit", [None, 2])
 @pytest.mark.parametrize("policy", ["dcm-kl-ucb", "cascade-ucb1"])
 def test_lists_of_very_many_items_are_those_of_set_arithmetic(policy: str, limit: int | None, monkeypatch: Any) -> None:

@@ -96,9 +96,9 @@ class Exploring(NamedTuple):
         return empty_slate(problem.positions, problem.features, memo=memo + 1)
 
     def capabilities(self) -> Capabilities:
-        """Those of the policy; random lists need all candidates listed."""
+        """Those of the policy; random lists take gaps, too."""
         can: Capabilities = make(self.policy).capabilities()
-        return can._replace(takes_gaps=False)
+        return can
 
     def rank(self, belief: Any, cache: ExploringCache, request: Request, slate: Slate) -> None:
         """Let the policy fill the slate, and change it now and then."""

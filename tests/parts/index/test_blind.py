@@ -48,6 +48,26 @@ def test_random_lists_are_fair(items: int) -> None:
     assert stats.chisquare(table.ravel(), (expected * lists / expected.sum()).ravel()).pvalue > 1e-3
 
 
+@pytest.mark.parametrize("items", [24, ENOUGH + 44])
+def test_random_lists_are_fair_among_candidates_with_gaps(items: int) -> None:
+    """A quarter is not eligible: some are not present, others are exceptions; one exception is eligible."""
+    index, problem, lists = Chance(), Problem(items, 4), 20_000
+    present = np.arange(items) % 6 != 1
+    exceptions = np.array([1, *range(2, items, 12)])
+    eligible = np.flatnonzero(present ^ np.isin(np.arange(items), exceptions))
+    cache, chosen, scores = index.scratch(problem), np.zeros(4, dtype=np.int64), np.zeros(4)
+    shown = np.zeros((lists, 4), dtype=np.int64)
+    for number in range(lists):
+        request = request_for(np.arange(items), items, branch(6, number), exceptions)._replace(present=present)
+        index.top(None, cache, request, chosen, scores)
+        shown[number] = chosen
+    places = np.searchsorted(eligible, shown)
+    assert (eligible[np.minimum(places, len(eligible) - 1)] == shown).all()
+    assert all(len(set(row)) == 4 for row in shown.tolist())
+    for position in range(4):
+        assert stats.chisquare(np.bincount(places[:, position], minlength=len(eligible))).pvalue > 1e-3
+
+
 def weights_of(random: Any) -> Any:
     """Logarithms of weights: mostly equal, some larger, at different levels in different blocks."""
     belief = ExponentialWeights(0.2).begin(Problem(ARMS, 1))

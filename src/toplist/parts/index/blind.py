@@ -11,7 +11,7 @@ from toplist.core.compiling import helper, in_bulk, routine
 from toplist.core.problem import Problem, whole
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import Floats, Ints, Request
-from toplist.parts.index.gaps import is_eligible
+from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.select import is_contiguous, select
 from toplist.parts.index.sum_tree import TINY, SumTree, arm_at, empty_tree, follow_weights, set_leaf, sum_of_range
 from toplist.parts.index.ucb1 import ScoreScratch, score_scratch
@@ -19,6 +19,7 @@ from toplist.parts.memory.weights import Weights
 
 LATE = 1.0 + 1e-12  # more than the rounding of a logarithm and a quotient
 ENOUGH, SHORT = 256, 32  # a list of at most 32 of at least 256 candidates is drawn by where they are stored
+BELOW_ALL = -1.0  # in place of a random score
 
 
 class Chance(NamedTuple):
@@ -44,6 +45,10 @@ class Chance(NamedTuple):
         """Any belief: it is not used."""
         return "any"
 
+    def takes_gaps(self) -> bool:
+        """Yes: candidates that are not eligible are drawn again, or left out."""
+        return True
+
     def exact(self, belief: Any, request: Request) -> Floats:
         """None: every list is a new draw."""
         return np.full(len(request.candidates), np.nan)
@@ -53,7 +58,7 @@ class Chance(NamedTuple):
         candidates = request.candidates
         key = branch(request.key, -1 - self.stream)  # apart from the key that breaks ties
         if len(candidates) >= ENOUGH and len(chosen) <= SHORT:
-            draw_different(candidates, key, chosen, scores)
+            draw_different(request, key, chosen, scores)
             return
         if is_contiguous(candidates):
             labels = request.labels[candidates[0] : candidates[0] + len(candidates)]
@@ -62,19 +67,23 @@ class Chance(NamedTuple):
         else:
             for i in range(len(candidates)):
                 cache.score[i] = uniform(key, request.labels[candidates[i]])
+        leave_out(request, cache.score, BELOW_ALL)
         select(cache.score, candidates, len(candidates), request.labels, request.key, chosen, scores)
 
 
 @routine
-def draw_different(candidates: Ints, key: int, chosen: Ints, scores: Floats) -> None:
-    """Fill `chosen` with different candidates, every list equally likely: a candidate drawn before is drawn again."""
-    number = 0
+def draw_different(request: Request, key: int, chosen: Ints, scores: Floats) -> None:
+    """Fill `chosen` with different candidates, every list equally likely.
+
+    A candidate that was drawn before, or is not eligible, is drawn again.
+    """
+    candidates, number = request.candidates, 0
     for place in range(len(chosen)):
         item, is_new = -1, False
         while not is_new:
             item = candidates[int(uniform(key, number) * len(candidates))]
             number += 1
-            is_new = True
+            is_new = is_eligible(request, item, 0)
             for above in range(place):
                 is_new = is_new and chosen[above] != item
         chosen[place], scores[place] = item, 0.0

@@ -159,10 +159,9 @@ def find_exposed(belief: Exposed, cache: ExposureDraws, request: Request, key: i
             if cache.clicked[item] >= 0.0:
                 cache.limit[item] = exposure_limit(cache, item, cache.levels[LEVEL])
         cache.edition[0] = cache.levels[EDITION]
-    contiguous = is_contiguous(candidates)
     for begin in range(0, len(candidates), TOGETHER):
         some = candidates[begin : begin + TOGETHER]
-        if contiguous and not may_matter(belief, cache, request, key, some[0], len(some)):
+        if is_contiguous(some) and not may_matter(belief, cache, request, key, some[0], len(some)):
             continue
         for item in some:
             if is_outdated(belief, cache, item):

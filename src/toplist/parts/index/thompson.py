@@ -158,10 +158,9 @@ def find_lucky(belief: Counts, cache: LazyDraws, request: Request, key: int) -> 
     if cache.edition[0] != cache.levels[EDITION]:
         follow_level(belief, cache)
         cache.edition[0] = cache.levels[EDITION]
-    contiguous = is_contiguous(candidates)
     for begin in range(0, len(candidates), TOGETHER):
         some = candidates[begin : begin + TOGETHER]
-        if not contiguous or has_lucky(belief, cache, request, key, some[0], len(some)):
+        if not is_contiguous(some) or has_lucky(belief, cache, request, key, some[0], len(some)):
             for i in range(len(some)):
                 found = draw_if_lucky(belief, cache, request, key, some[i], found)
     return found
