@@ -449,7 +449,7 @@ def test_an_unknown_parameter_gets_the_nearest_suggested(service: LocalService) 
     assert detail == "Unknown parameter 'key': this path accepts none; leave it out."
     problem(service.ask("GET", "/healthz?x=1"), 422)
     detail = problem(service.ask("GET", "/v1/rankings/front-page/estimates?kye=a"), 422)["detail"]
-    assert detail == "Unknown parameter 'kye': this path accepts segment and limit and person; leave it out."
+    assert detail == "Unknown parameter 'kye': this path accepts segment, limit and person; leave it out."
     assert service.ask("GET", "/v1/rankings/front-page/estimates?key=a").status_code == 404  # there is no such segment
 
 
