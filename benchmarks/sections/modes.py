@@ -63,7 +63,7 @@ def measure(effort: Effort) -> Sequence[Table]:
     shows: list[Show] = [str, str, nanoseconds, nanoseconds, nanoseconds, times, times] + [nanoseconds] * 3
     notes = [
         f"CPU time of a simulated list, cascade users: the median of {effort.rounds} measurements.",
-        "Each is measured for about the same time, so plain Python over fewer lists; the first ones cost more than later ones.",
+        "All are measured for about the same time, so plain Python over fewer lists; the first ones cost most.",
         "public API: TOPLIST_NUMBA=public, as where numba's private parts have changed; plain: compiled=False.",
         "first: CPU time up to the first list with an empty cache, where a policy is compiled for the smaller size.",
     ]
