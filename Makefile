@@ -124,6 +124,10 @@ screenshots: $(VENV)/ready chromium  ## pictures of every view, in out/screensho
 wheel: $(VENV)/ready  ## build the wheel, install and use it in an empty environment (about a minute)
 	$(BIN)/python tools/check_wheel.py
 
+.PHONY: first-visit
+first-visit:  ## how long a first visit takes: clone, install and the README's example, from nothing (one to two minutes)
+	$(PYTHON) tools/first_visit.py
+
 chromium:  # for tests in a browser
 	@tools/system_packages.sh chromium=chromium
 

@@ -165,19 +165,21 @@ BY_MODE = {"engine.linked_environment", "engine.play", "ranker.learner"}  # they
 
 
 def compiled_functions() -> Iterator[str]:
-    """Functions with machine code that plain mode runs, too, as marked by `compiled` and `in_bulk`."""
+    """Functions with machine code that plain mode runs, too: marked by `compiled`, and not called by `by_mode`."""
     for path in modules():
         module = dotted(path).removeprefix("toplist.")
         if module.startswith("core.compiling") or module in BY_MODE:
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef):
-                marks = [mark.id for mark in node.decorator_list if isinstance(mark, ast.Name)]
-                if {"compiled", "in_bulk"} & set(marks):
-                    yield f"{module}.{node.name}"
+        tree = ast.parse(path.read_text())
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+        by_mode = {ast.unparse(call.args[0]) for call in calls if ast.unparse(call.func) == "by_mode"}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and "compiled" in map(ast.unparse, node.decorator_list):
+                yield f"{module}.{node.name}"
             match node:
-                case ast.Call(func=ast.Name(id="compiled" | "in_bulk"), args=[ast.Name(id=name)]):
-                    yield f"{module}.{name}"
+                case ast.Assign(targets=[ast.Name(id=made)], value=ast.Call(ast.Name("compiled"), [ast.Name(name)])):
+                    if made not in by_mode:
+                        yield f"{module}.{name}"
 
 
 def test_the_document_names_what_stays_compiled_in_plain_mode() -> None:

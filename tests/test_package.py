@@ -8,8 +8,13 @@ from pathlib import Path
 import pytest
 
 import toplist
+from toplist.cli.exit_codes import Exit
 
 ROOT = Path(__file__).parent.parent
+WITHOUT_UNIX = """
+for module in ("fcntl", "grp", "pwd", "resource", "termios", "uvloop"):
+    sys.modules[module] = None
+"""
 
 
 def test_import_loads_no_heavy_modules() -> None:
@@ -20,10 +25,9 @@ def test_import_loads_no_heavy_modules() -> None:
 
 def test_it_works_without_what_only_unix_has() -> None:
     """As on Windows, except for the service, which says that it needs Linux or macOS."""
-    program = """
+    program = f"""
 import os, signal, sys
-for module in ("fcntl", "grp", "pwd", "resource", "termios", "uvloop"):
-    sys.modules[module] = None
+{WITHOUT_UNIX}
 for name in ("fork", "register_at_fork", "geteuid", "getuid", "nice", "sched_getaffinity"):
     if hasattr(os, name):
         delattr(os, name)
@@ -38,6 +42,23 @@ main(["policies"])
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "dcm-ts" in done.stdout
+
+
+@pytest.mark.parametrize("command", ["serve", "demo", "store check", "store backup copy.db", "store vacuum"])
+def test_the_service_refuses_to_start_on_windows(command: str) -> None:
+    program = f"""
+import sys
+{WITHOUT_UNIX}
+sys.platform = "win32"
+from toplist.cli import main
+sys.exit(main({command.split()!r}))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (Exit.INPUT, "")
+    assert done.stderr == (
+        "toplist: The service needs Linux or macOS, since its event loop, uvloop, does not run on Windows; "
+        "use WSL or a container.\n"
+    )
 
 
 @pytest.mark.parametrize("name", toplist.__all__)

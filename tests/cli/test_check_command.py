@@ -142,14 +142,14 @@ def test_a_real_process_finds_modules_of_the_current_folder(own: str) -> None:
     ("rest", "message"),
     [
         (":min", r"There is no 'min' in own_\w+; perhaps you mean 'mine'"),
-        (":", r"There is no '' in own_\w+; choose mine or Stubborn or Wasteful or READY or WASTEFUL or STUBBORN"),
+        (":", r"There is no '' in own_\w+; choose mine, Stubborn, Wasteful, READY, WASTEFUL or STUBBORN"),
         (":Policies", r"There is no 'Policies' in own_\w+; choose mine"),
         (".py", r"'own_\w+\.py' is a file, which may hold several parts; write own_\w+\.py:mine\."),
         (":mine(scal=1)", "mine has no parameter 'scal', but has scale; perhaps you mean 'scale'"),
         (":mine(1)", "must be a module and a name, .*; write it like 'mine.py:Mine"),
-        (":Stubborn", "Stubborn needs reading and memory and scoring"),
+        (":Stubborn", "Stubborn needs reading, memory and scoring"),
         (":mine(scale='large')", "UCB1's scale is 'large'"),
-        (":Policy", "Policy needs reading and memory and scoring, but must be a part of toplist .* or make one"),
+        (":Policy", "Policy needs reading, memory and scoring, but must be a part of toplist .* or make one"),
         (".py.py:mine", r"There is no file 'own_\w+\.py\.py'"),
     ],
 )

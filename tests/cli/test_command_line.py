@@ -111,7 +111,7 @@ def test_help_comes_before_anything_else(capsys: Output) -> None:
         (["worlds", "fixd"], "There is no 'fixd' among worlds, click models and starts; perhaps you mean 'fixed'"),
         (["serve", "mine"], "'mine' was given, but toplist serve takes no names; leave it out; see toplist serve"),
         (["simulate", "best", "--world", '{"type": "fixed"}'], "'{\"type.*}', but .*; write it like 'fixed.attrac"),
-        (["serve", "--set", "foo=1"], "Unknown setting foo in a flag, but there are store, .*limits.rate, .*; choose"),
+        (["serve", "--set", "foo=1"], "Unknown setting foo in a flag; the nearest are port, host and store; "),
         (["check", "json:loads"], r"json:loads is a function, but must be a part .*; name one, .* json:loads\(s=.*"),
         (["check", "os:sep"], "os:sep is '/', but must be a part of toplist .* or make one; name one, as mine.py"),
         (["simulate", "os:sep"], "os:sep is '/', but must be a policy or make one; name one, as mine.py:Mine"),

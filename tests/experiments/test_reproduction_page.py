@@ -13,6 +13,8 @@ from toplist.experiments import reproduction_page
 from toplist.experiments.results_folder import chapters
 from toplist.support.files import import_optional
 
+DOCS = Path(__file__).parents[2] / "docs"
+
 pytestmark = pytest.mark.usefixtures("made_up")
 
 
@@ -65,6 +67,17 @@ def test_each_experiment_has_its_machine_and_runs(results: Path, target: Path) -
     assert rows["| [kveton2015/songs"] == [""] * 3  # not played
     assert text.count("\n| machine ") == 2
     assert "| machine 2 | 1 GPU X beside 16 cores of CPU\\_Y, " in text
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"),
+    [("reproduction.md", reproduction_page.FIVE_PAPERS), ("newer_claims.md", reproduction_page.OTHER_PAPERS)],
+)
+def test_the_committed_pages_have_the_rules_of_today(file: str, kind: reproduction_page.PageKind) -> None:
+    """How exact the numbers of the five papers are is no rule for the claims of others."""
+    section = (DOCS / file).read_text().split("## Rules of the tests\n\n")[1].split("\n\n")[0]
+    assert section.splitlines() == [f"- {reproduction_page.markdown_text(rule)}" for rule in kind.rules]
+    assert ("4,096 runs" in section) == (kind is reproduction_page.FIVE_PAPERS)
 
 
 def test_equal_results_give_equal_pages(results: Path, target: Path) -> None:

@@ -59,6 +59,7 @@ def find_own(text: str, kind: str) -> tuple[Entry, dict[str, Any]]:
     from toplist.core.problem import InvalidInput, nearest
     from toplist.support.catalogue import parse
     from toplist.support.own_parts import kind_title, load_module, own_entry, part_names
+    from toplist.support.tables import series
 
     title = kind_title(kind)
     place = PLACE.fullmatch(text.strip())
@@ -75,7 +76,7 @@ def find_own(text: str, kind: str) -> tuple[Entry, dict[str, Any]]:
     module = load_module(place["module"])
     if not name or not hasattr(module, name):
         others = part_names(module, kind)
-        otherwise = f"choose {' or '.join(others)}" if others else "write it as module:NAME"
+        otherwise = f"choose {series(others, 'or')}" if others else "write it as module:NAME"
         advice = nearest(name, others, otherwise)
         raise InvalidInput(f"There is no {name!r} in {place['module']}; {advice}.")
     entry = own_entry(f"{place['module']}:{name}", getattr(module, name), kind)
@@ -88,7 +89,7 @@ def find_own(text: str, kind: str) -> tuple[Entry, dict[str, Any]]:
                 f"makes one."
             )
         raise InvalidInput(
-            f"{entry.name} needs {' and '.join(missing)}, but must be {title} or make one; write {example} if it "
+            f"{entry.name} needs {series(missing)}, but must be {title} or make one; write {example} if it "
             f"makes one, else name one, as mine.py:Mine."
         )
     return entry, parameters

@@ -55,9 +55,10 @@ def add_parser(commands: Any) -> None:
 def run(arguments: Namespace) -> int:
     """Back up, copy, check, export or vacuum."""
     from toplist.core.problem import InvalidInput, refuse
-    from toplist.service.store.address import is_database
 
     settings = settings_of(arguments)
+    from toplist.service.store.address import is_database  # after the check that the service can run here
+
     setting = settings.store
     store = setting if is_database(setting) else Path(setting)
     if isinstance(store, Path) and not store.is_file():

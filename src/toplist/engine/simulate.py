@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
+from inspect import signature
 from os import PathLike
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,16 +115,7 @@ def simulate(
     >>> simulate("best", "b-lb(items=16)", "dcm", steps=100, runs=2, threads=1).settings["users"]
     'dcm(termination=0.5)'
     """
-    if plot is not None:
-        check_plot(plot)
-    result = simulate_with_watch(
-        policies, world, users, steps, runs, seed,
-        start=start, checkpoints=checkpoints, threads=threads, progress=progress, resume=resume, compiled=compiled,
-        engine=engine,
-    ).result  # fmt: skip
-    if plot is not None:
-        result.plot(plot)
-    return result
+    return _play(SimpleNamespace(**locals()), None, None).result
 
 
 class WatchedResult(NamedTuple):
@@ -133,37 +126,31 @@ class WatchedResult(NamedTuple):
 
 
 def simulate_with_watch(
-    policies: Any,
-    world: Any,
-    users: Any = None,
-    steps: int = 10_000,
-    runs: int = 20,
-    seed: int = 0,
-    *,
-    start: Any = ONE_SAMPLE,
-    checkpoints: int | Sequence[int] = 100,
-    threads: int | None = None,
-    progress: Callable[[Progress], None] | None = None,
-    resume: str | PathLike[str] | None = None,
-    watch: Watch | None = None,
-    pool: Executor | None = None,
-    compiled: bool | None = None,
-    engine: str = "cpu",
+    *arguments: Any, watch: Watch | None = None, pool: Executor | None = None, **named: Any
 ) -> WatchedResult:
     """`simulate` that also calls `watch` on every player at each checkpoint, and can play on any pool of workers."""
-    schedule = scheduler_of(engine, compiled, threads)
-    steps = whole("The number of steps", steps, 1, "give the number of lists that each run shows")
-    runs = whole("The number of runs", runs, 1, "give the number of runs of each policy")
-    seed = checked_seed(seed)
-    threads = checked_threads(threads)
-    recorded = checked_checkpoints(checkpoints, steps)
-    simulated = SimulatedProblem.of(world, users, start)
-    setups = prepared_setups(policies, simulated, steps, runs, compiled)
-    check_progress(progress)
-    file = ResumeFile(resume, lambda: describe(setups, recorded, seed, watch))
+    given = signature(simulate).bind(*arguments, **named)
+    given.apply_defaults()
+    return _play(SimpleNamespace(**given.arguments), watch, pool)
+
+
+def _play(given: SimpleNamespace, watch: Watch | None, pool: Executor | None) -> WatchedResult:
+    """Check the arguments of `simulate`, and play."""
+    if given.plot is not None:
+        check_plot(given.plot)
+    schedule = scheduler_of(given.engine, given.compiled, given.threads)
+    steps = whole("The number of steps", given.steps, 1, "give the number of lists that each run shows")
+    runs = whole("The number of runs", given.runs, 1, "give the number of runs of each policy")
+    seed = checked_seed(given.seed)
+    threads = checked_threads(given.threads)
+    recorded = checked_checkpoints(given.checkpoints, steps)
+    simulated = SimulatedProblem.of(given.world, given.users, given.start)
+    setups = prepared_setups(given.policies, simulated, steps, runs, given.compiled)
+    check_progress(given.progress)
+    file = ResumeFile(given.resume, lambda: describe(setups, recorded, seed, watch))
     scheduler = schedule(setups, recorded, runs, seed, file, watch)
 
-    curves = scheduler.play(threads, progress, pool)
+    curves = scheduler.play(threads, given.progress, pool)
     problem = next(iter(setups.values())).problem
     result = Result(
         checkpoints=recorded,
@@ -174,6 +161,8 @@ def simulate_with_watch(
         breakpoints=scheduler.breakpoints(),
         detections=scheduler.detections(),
     )
+    if given.plot is not None:
+        result.plot(given.plot)
     return WatchedResult(result, {} if watch is None else {label: curves[label][:, :, 2] for label in setups})
 
 

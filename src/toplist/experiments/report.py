@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from toplist.experiments.experiment import Outcome
+from toplist.experiments.papers import NEWER
 from toplist.experiments.results_folder import (
     NEVER,
     REPORT,
@@ -26,7 +27,7 @@ from toplist.experiments.results_folder import (
     unique_texts,
 )
 from toplist.experiments.run_experiment import Verdict, size_text
-from toplist.experiments.verdicts import RULES
+from toplist.experiments.verdicts import FIVE_PAPERS_RULES, RULES
 from toplist.support.files import slug, write_text
 from toplist.support.pages import page_environment
 from toplist.support.progress_bar import duration_text
@@ -69,7 +70,7 @@ def page(book: Sequence[Chapter]) -> str:
         lead=lead(book, entries, claims),
         front_facts=front_facts(verdicts),
         meanings={state: text for state, text in MEANINGS.items() if str(state) in present},
-        rules=RULES,
+        rules=RULES if all(chapter.key == NEWER for chapter in book) else FIVE_PAPERS_RULES,
         large=LARGE,
     )  # fmt: skip
 

@@ -34,7 +34,7 @@ from toplist.experiments.results_folder import (
     unique_texts,
 )
 from toplist.experiments.run_experiment import Verdict, size_text
-from toplist.experiments.verdicts import RULES
+from toplist.experiments.verdicts import FIVE_PAPERS_RULES, RULES
 from toplist.support.files import import_optional, replace_file, write_text
 from toplist.support.progress_bar import duration_text
 from toplist.support.script import run_script
@@ -70,11 +70,12 @@ class PageKind(NamedTuple):
     content: str  # what its experiments are
     played_by: str
     page_by: str
+    rules: Sequence[str] = RULES
 
 
 FIVE_PAPERS = PageKind(
     "Reproduction results", "tables and figures", "toplist reproduce --all --data FOLDER",
-    f"{COMMAND} docs/reproduction.md",
+    f"{COMMAND} docs/reproduction.md", FIVE_PAPERS_RULES,
 )  # fmt: skip
 OTHER_PAPERS = PageKind(
     "Claims of newer papers",
@@ -165,7 +166,7 @@ def page_lines(book: Sequence[Chapter], drawn: dict[str, Picture], kind: PageKin
     for outcome, title in DISPUTED.items():
         yield from disputed_claims(entries, outcome, title)
     yield from unplayed_experiments(entries)
-    yield from ("", "## Rules of the tests", "", *(f"- {markdown_text(rule)}" for rule in RULES))
+    yield from ("", "## Rules of the tests", "", *(f"- {markdown_text(rule)}" for rule in kind.rules))
     for chapter in book:
         yield from ("", f"## {markdown_text(chapter.paper.title)}", "")
         yield f"{', '.join(unique_texts([chapter.paper.authors, chapter.paper.venue]))} (`{chapter.key}`)."

@@ -198,7 +198,8 @@ class RankerBase:
         """What the policy thinks of every item."""
         call = self._features.checked_call(person, None)
         rows, _ = self._features.rows_for_call(call, self._items.slot)
-        return explanations.assess(self._learner.policy, self._learner.belief, self._request_all(rows), None)
+        with self._learner.mode():
+            return explanations.assess(self._learner.policy, self._learner.belief, self._request_all(rows), None)
 
     def explain(self, shown: Shown) -> Table:
         """Explain why each item of a list stands at its position.
@@ -220,7 +221,7 @@ class RankerBase:
             If another ranker, or another copy of this one, made the list.
         """
         self._check_own(shown)
-        with self._lock.reading:
+        with self._lock.reading, self._learner.mode():
             # Without the visitor's features, only the rows of the list's own items are known: the slate holds them.
             rows = self._features.rows
             if self._features.person > 0:

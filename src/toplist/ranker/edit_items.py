@@ -145,7 +145,8 @@ class EditableRanker(RankerBase):
         means = np.full(added - len(priors), own.mean)
         if len(self._items):
             request = self._request_all(self._features.rows)
-            present = explanations.assess(self._learner.policy, self._learner.belief, request, None)
+            with self._learner.mode():
+                present = explanations.assess(self._learner.policy, self._learner.belief, request, None)
             looks = np.concatenate([looks, np.nan_to_num(present.examined, nan=0.0)])
             means = np.concatenate([means, np.nan_to_num(present.mean, nan=0.0)])
         counted = capped_priors(list(priors.values()), looks, looks * means, self.positions)

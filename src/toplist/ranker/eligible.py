@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from toplist.core.beliefs import BLOCK, MANY
-from toplist.core.compiling import BULK, compiled, helper, in_bulk
+from toplist.core.compiling import BULK, by_mode, compiled, helper, in_bulk
 from toplist.core.item_id import ItemId
 from toplist.core.problem import refuse
 from toplist.core.randomness import NEWCOMERS, branch, leading_bits, spread
@@ -132,7 +132,7 @@ def draw_new(items: ItemSlots, new: Bools, count: int, wanted: int, key: int) ->
     while True:
         bound = LARGEST if share >= 1.0 else int((2.0 * share - 1.0) * 2.0**63)
         slots = np.zeros(min(count, int(4.0 * share * count) + 64), dtype=np.int64)
-        found = find_small_lots_compiled(lots_key, labels, new, bound, slots)
+        found = by_mode(find_small_lots_compiled)(lots_key, labels, new, bound, slots)
         if wanted <= found <= len(slots):
             return smallest_lots(lots_key, labels, slots[:found], wanted)
         share *= 8.0  # rare: fewer than wanted lots are that small, or very many

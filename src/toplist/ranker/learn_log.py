@@ -58,7 +58,7 @@ class LogLearningRanker(ListingRanker):
         if not self._capabilities.learns_from_any_list:
             self._refuse("learns from its own lists only", "show a list of rank()")
         call = self._features.checked_call(None, None)
-        with self._lock.writing:
+        with self._lock.writing, self._learner.mode():
             slots = np.array(self._items.slots(names, "names"), dtype=np.int64)
             pages = self._checked_pages(slots, start, item, click, left, seen)
             rows, _ = self._features.rows_for_call(call, self._items.slot)

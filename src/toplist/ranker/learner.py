@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 import toplist.core.protocols  # noqa: F401  registers the methods of parts with the compiler
 from toplist.core.beliefs import ItemRows, grow_belief
 from toplist.core.compiling import compiled as compile_for_parts
-from toplist.core.compiling import direct, helper, plain
+from toplist.core.compiling import direct, helper, plain, plain_mode
 from toplist.core.coverage import gain
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Capabilities
@@ -117,6 +118,10 @@ class Learner:
         # of this object: such a cycle would keep the belief in memory until the next garbage collection.
         self._rank: Any = None if compiled else plain(rank_compiled)
         self._learn: Any = None if compiled else plain(learn_compiled)
+
+    def mode(self) -> AbstractContextManager[None]:
+        """Enter it to call the policy or functions of many items: what runs compiled there runs as its source."""
+        return plain_mode(not self.compiled)
 
     def empty_slate(self) -> Slate:
         """A slate of the size that the policy needs."""

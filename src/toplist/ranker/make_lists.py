@@ -74,9 +74,10 @@ class ListingRanker(EditableRanker):
         """The policy's input for a list with this random key, and its candidates."""
         candidates, pins, limit = eligible.candidates, NONE, self.options.new_per_list
         if limit is not None:
-            candidates = limit_new_items(
-                self._items, limit, candidates, eligible.wanted, key, eligible.pinned, self.positions
-            )
+            with self._learner.mode():
+                candidates = limit_new_items(
+                    self._items, limit, candidates, eligible.wanted, key, eligible.pinned, self.positions
+                )
         if eligible.places:
             pins = self._no_pins.copy()
             for place, slot in eligible.places.items():
@@ -102,7 +103,8 @@ class ListingRanker(EditableRanker):
         if self.options.new_per_list is None and hasattr(policy, "list_probabilities"):
             listed = _without_gaps(made.request, eligible.candidates)
             exact = partial(policy.list_probabilities, self._learner.belief, listed, items)
-        return weigh_list(exact, draw, items)
+        with self._learner.mode():
+            return weigh_list(exact, draw, items)
 
     def weigh(self, lists: Any, names: Sequence[ItemId] | None = None) -> ListProbabilities | None:
         """Compute how likely the ranker would show some lists now; it makes none.
@@ -143,7 +145,7 @@ class ListingRanker(EditableRanker):
         if numbers.ndim != 2:
             raise refuse("The lists", lists, "lists of one length", "weigh those of each length alone")
         size = numbers.shape[1]
-        with self._lock.reading:
+        with self._lock.reading, self._learner.mode():
             if not 0 < size <= min(self.positions, self._items.visible_count):
                 return ListProbabilities.exact(np.zeros(numbers.shape), np.zeros(numbers.shape))
             if self.options.new_per_list is not None:  # it is drawn for each list which of them are candidates

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import os
 import tomllib
@@ -19,6 +20,7 @@ from toplist.service.browser_settings import SHORTEST_SECRET, BrowserSettings, a
 from toplist.service.cluster_settings import ClusterSettings
 from toplist.service.playground_settings import PlaygroundSettings
 from toplist.service.policy_settings import PolicySettings
+from toplist.support.tables import series
 
 FILE = "toplist.toml"  # default, in the current folder
 PREFIX = "TOPLIST_"
@@ -363,8 +365,10 @@ def read_settings(
 def _find(name: str, known: Mapping[str, SettingField], where: str, more: Sequence[str] = ()) -> SettingField:
     if name not in known:
         advice = nearest(name, [*known, *more], "")
-        there_are = "" if advice else f", but there are {', '.join(known)}"
-        raise InvalidInput(f"Unknown setting {name} in {where}{there_are}; {advice or 'choose one of these'}.")
+        if not advice:
+            alike = difflib.get_close_matches(name, known, n=len(known), cutoff=0.0)  # the most similar names first
+            advice = f"the nearest are {series(alike[:3])}; the others are {', '.join(alike[3:])}"
+        raise InvalidInput(f"Unknown setting {name} in {where}; {advice}.")
     return known[name]
 
 

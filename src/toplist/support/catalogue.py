@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from toplist.core.problem import InvalidInput, nearest
+from toplist.support.tables import series
 
 F = TypeVar("F", bound=Callable[..., Any])
 _MARK = "_toplist_entry"
@@ -72,7 +73,7 @@ class Entry:
         self.check_known(parameters)
         if missing := self.missing(parameters):
             example = f"{self.name}({', '.join(f'{name}=...' for name in self.missing(()))})"
-            raise InvalidInput(f"{self.name} needs {' and '.join(missing)}; write {example}.")
+            raise InvalidInput(f"{self.name} needs {series(missing)}; write {example}.")
         return self.build(**parameters)
 
     def missing(self, parameters: Collection[str]) -> list[str]:

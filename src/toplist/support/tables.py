@@ -31,6 +31,15 @@ def aligned_lines(columns: Sequence[Sequence[str]], left: Sequence[int] = (0,)) 
     return lines
 
 
+def series(words: Sequence[str], last: str = "and") -> str:
+    """Words one after the other, as in a sentence.
+
+    >>> series(["segment", "limit", "person"]), series(["port"], "or")
+    ('segment, limit and person', 'port')
+    """
+    return f" {last} ".join([*([", ".join(words[:-1])] if words[1:] else []), *words[-1:]])
+
+
 def count_text(count: int, word: str) -> str:
     """A count with its noun in the singular or plural.
 

@@ -129,6 +129,11 @@ def test_the_async_client(service: LocalService) -> None:
     assert service.run(play()) == [["cocoa", "coffee"], True, ["ranking", "items", "list", "report"]]
 
 
+def test_the_client_calls_no_deprecated_route() -> None:
+    built = requests.delete_segment("front-page", "query: a/b")
+    assert (built.method, built.path) == ("DELETE", "/v1/rankings/front-page/segments/query%3A%20a%2Fb")
+
+
 def test_both_clients_have_a_method_for_every_route() -> None:
     built = set(requests.__all__)
     for_pages = ("service", "browsers", "playground")

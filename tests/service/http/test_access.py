@@ -28,7 +28,7 @@ def bearer(key: str) -> dict[str, str]:
 
 def test_every_route_needs_an_api_key_of_its_scope(keyed: LocalService) -> None:
     for route in ROUTES:
-        path = route.path.format(name="a", item="b", impression="c", key="d", file="f")
+        path = route.path.format(name="a", item="b", impression="c", segment="d", key="d", file="f")
         for key in (None, "toplist_wrong", SERVE, ADMIN):
             reply = keyed.ask(route.method, path, headers={} if key is None else bearer(key))
             if route.scope is None or key == ADMIN or (key == SERVE and route.scope != "admin"):
@@ -281,8 +281,8 @@ def test_with_a_secret_the_service_never_sees_a_segment(make_service: Make) -> N
         assert (reply.status_code, reply.json()["segment"]) == (200, "Ada")
         problem(service.ask("GET", f"{ranking}/{path}?segment={hashed}"), 404)
     assert "Ada" not in str(service.double.log)
-    problem(service.ask("DELETE", f"{ranking}/keys/{hashed}"), 404)
-    assert service.ask("DELETE", f"{ranking}/keys/Ada").status_code == 204
+    problem(service.ask("DELETE", f"{ranking}/segments/{hashed}"), 404)
+    assert service.ask("DELETE", f"{ranking}/segments/Ada").status_code == 204
     assert service.ask("GET", f"{ranking}/segments").json()["segments"] == []
 
 
@@ -305,6 +305,7 @@ CHANGES: list[tuple[str, str, str, dict[str, Any] | None]] = [
     ("remove_items", "POST", "/page/items/remove", {"ids": ["milk"]}),
     ("import_ranker", "PUT", "/page/learner", {"ranker": "UEsDBC0AAAAAAA==", "segment": "Bob"}),
     ("change_ranking", "PATCH", "/page", {"positions": 1, "pins": {"1": "tea"}, "holdout": 0.1, "stop_if": None}),
+    ("delete_segment", "DELETE", "/page/segments/Ada", None),
     ("delete_key", "DELETE", "/page/keys/Ada", None),
     ("delete_ranking", "DELETE", "/page", None),
 ]
@@ -313,7 +314,7 @@ CHANGES: list[tuple[str, str, str, dict[str, Any] | None]] = [
 def test_every_change_says_who_made_it_in_the_log_and_in_the_events(keyed: LocalService) -> None:
     assert {action for action, *_ in CHANGES} == {route.name for route in ROUTES if route.is_change}
     for action, method, path, body in CHANGES:
-        if action == "delete_key":
+        if action in ("delete_segment", "delete_key"):
             keyed.ask("POST", "/v1/rankings/page/lists", json={"segment": "Ada"}, headers=bearer(SERVE))
         more = {} if body is None else {"json": body}
         asked = f"/v1/rankings{path}"

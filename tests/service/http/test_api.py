@@ -141,6 +141,11 @@ def test_key_is_an_alias_of_segment(service: LocalService) -> None:
     assert service.ask("GET", f"{path}/keys").json() == {"keys": ["a"], "next": None}
     plain = service.ask("POST", f"{path}/lists", json={}).json()
     assert (plain["segment"], plain["key"]) == (None, None)
+    for name in ("keys", "segments"):
+        assert service.ask("POST", f"{path}/lists", json={"segment": "query: a/b"}).status_code == 200
+        assert service.ask("DELETE", f"{path}/{name}/query:%20a%2Fb").status_code == 204
+        assert service.ask("GET", f"{path}/segments").json()["segments"] == ["a"]
+        problem(service.ask("DELETE", f"{path}/{name}/query:%20a%2Fb"), 404)
 
 
 def test_two_different_segments_are_refused(service: LocalService) -> None:
@@ -154,7 +159,7 @@ def test_two_different_segments_are_refused(service: LocalService) -> None:
 
 @pytest.mark.parametrize("secret", ["", "x" * 40])
 def test_no_new_segment_has_a_name_that_clients_resolve_in_paths(make_service: Make, secret: str) -> None:
-    """Of `DELETE .../keys/..`, httpx makes the deletion of the ranking."""
+    """Of `DELETE .../segments/..`, httpx makes the deletion of the ranking."""
     service = make_service(stocked=True, segment_secret=secret)
     for field in ("segment", "key"):
         for name, status in ((".", 422), ("..", 422), ("...", 200), ("../a", 200)):
@@ -444,7 +449,7 @@ def test_an_unknown_parameter_gets_the_nearest_suggested(service: LocalService) 
     assert detail == "Unknown parameter 'key': this path accepts none; leave it out."
     problem(service.ask("GET", "/healthz?x=1"), 422)
     detail = problem(service.ask("GET", "/v1/rankings/front-page/estimates?kye=a"), 422)["detail"]
-    assert detail == "Unknown parameter 'kye': this path accepts segment and limit and person; leave it out."
+    assert detail == "Unknown parameter 'kye': this path accepts segment, limit and person; leave it out."
     assert service.ask("GET", "/v1/rankings/front-page/estimates?key=a").status_code == 404  # there is no such segment
 
 
@@ -716,6 +721,8 @@ def test_every_route_gives_404_for_unknown_names(service: LocalService, method: 
     bodies: dict[str, Any] = {"PATCH": {}, "POST": {"ids": []} if path.endswith("remove") else {}, "PUT": {}}
     bodies |= {"/items": {"items": []}, "/learner": {"ranker": "UEsD"}}
     body = bodies.get(path[path.rindex("/") :], bodies.get(method))
-    path = path.format(name="nothing", item="nothing", impression=UNKNOWN, key="nothing", file="nothing")
+    path = path.format(
+        name="nothing", item="nothing", impression=UNKNOWN, segment="nothing", key="nothing", file="nothing"
+    )
     more = {} if body is None or path.endswith("activation") else {"json": body}
     problem(service.ask(method, path, **more), 404)

@@ -33,7 +33,7 @@ def test_a_key_reaches_the_routes_of_its_scopes_alone(make_service: Make, scope:
     service = make_service(keys=[key("k", scope)])
     allowed = key("k", scope).scopes
     for route in ROUTES:
-        path = route.path.format(name="a", item="b", impression=ABSENT, key="d", file="f")
+        path = route.path.format(name="a", item="b", impression=ABSENT, segment="d", key="d", file="f")
         reply = service.ask(route.method, path, headers=bearer("k"))
         if route.scope is None or route.scope in allowed:
             assert reply.status_code not in {401, 403}, route.name
@@ -92,14 +92,14 @@ def test_a_key_for_some_rankings_gets_403_for_everything_else(bound: LocalServic
     for route in ROUTES:
         if route.scope is None or route.name in {"list_rankings", "live_overview"}:  # these name its rankings alone
             continue
-        path = route.path.format(name="other", item="b", impression=other, key="d", file="f")
+        path = route.path.format(name="other", item="b", impression=other, segment="d", key="d", file="f")
         more = {} if route.request is None else {"json": route.request_example}
         detail = problem(bound.ask(route.method, path, headers=bearer("own"), **more), 403)["detail"]
         assert detail.startswith("The key 'own' is for the rankings more, own alone, but this "), route.name
     assert len(bound.double.log) == events  # nothing had an effect
     for route in sorted(ROUTES, key=lambda route: route.method == "DELETE"):
         if route.names and route.scope is not None:
-            path = route.path.format(name="own", item="b", impression=own, key="d", file="f")
+            path = route.path.format(name="own", item="b", impression=own, segment="d", key="d", file="f")
             more = {} if route.request is None else {"json": route.request_example}
             reply = bound.ask(route.method, path, headers=bearer("own"), **more)
             assert reply.status_code not in {401, 403}, route.name

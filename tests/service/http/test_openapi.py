@@ -75,7 +75,7 @@ def test_former_names_are_deprecated() -> None:
         found = {each["name"]: each.get("deprecated") for each in DOCUMENT["paths"][path]["get"]["parameters"]}
         assert (found["key"], found["segment"]) == (True, None)
     deprecated = {route.name for route in ROUTES if operation(route).get("deprecated")}
-    assert deprecated == {"list_keys"}
+    assert deprecated == {"list_keys", "delete_key"}
 
 
 def test_every_link_names_an_operation() -> None:
@@ -129,12 +129,15 @@ def test_every_problem_of_a_route_is_described() -> None:
 
 def test_examples_work_in_order(service: LocalService) -> None:
     """With a service that has the ranking of the examples."""
-    service.ask("POST", "/v1/rankings/front-page/lists", json={"segment": "query"})
+    for segment in ("query", "other"):
+        service.ask("POST", "/v1/rankings/front-page/lists", json={"segment": segment})
     made = service.ask("POST", "/v1/rankings/front-page/lists", json={}).json()["impression"]
     for route in ROUTES:
         if route.name in {"create_ranking", "delete_ranking"} or route.for_browsers:  # it needs a token
             continue
-        path = route.path.format(name="front-page", item="coffee", impression=made, key="query", file="tracker.js")
+        path = route.path.format(
+            name="front-page", item="coffee", impression=made, segment="query", key="other", file="tracker.js"
+        )
         more = {} if route.request is None else {"json": route.request_example}
         reply = service.ask(route.method, path, **more)
         assert reply.status_code == route.status, (route.name, reply.text)

@@ -9,7 +9,9 @@ error.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from types import FunctionType
 from typing import Any, ParamSpec, TypeVar
@@ -33,6 +35,7 @@ register_jitable: Any = extending.register_jitable
 backend = choose_backend()
 # Machine code that `direct` has found, by the function and the types of its arguments.
 _direct: WeakKeyDictionary[Any, dict[Hashable, Any]] = WeakKeyDictionary()
+_in_plain_mode: ContextVar[bool] = ContextVar("in plain mode", default=False)
 BULK = 1000  # elements; in plain Python they take a few milliseconds
 
 
@@ -76,8 +79,42 @@ def _register_function(function: Callable[P, R], **options: bool) -> Callable[P,
     return registered
 
 
+@contextmanager
+def plain_mode(wanted: bool = True) -> Iterator[None]:
+    """Run the source of functions that run compiled where there is much to do: those of `in_bulk` and `by_mode`.
+
+    Parameters
+    ----------
+    wanted : bool, default True
+        Whether to; False is for callers that themselves run in either mode.
+    """
+    token = _in_plain_mode.set(wanted)
+    try:
+        yield
+    finally:
+        _in_plain_mode.reset(token)
+
+
+def by_mode(function: Callable[P, R]) -> Callable[P, R]:
+    """A compiled function, or its source in plain mode.
+
+    Parameters
+    ----------
+    function : callable
+        A compiled function.
+
+    Returns
+    -------
+    callable
+        The function to call.
+    """
+    return plain(function) if _in_plain_mode.get() else function
+
+
 def in_bulk(function: Callable[P, None]) -> Callable[P, None]:
     """Make a function that fills an array quick to call from Python: machine code for long arrays, source for others.
+
+    In plain mode the source runs for all.
 
     Parameters
     ----------
@@ -94,7 +131,7 @@ def in_bulk(function: Callable[P, None]) -> Callable[P, None]:
     @wraps(function)
     def fill(*arguments: P.args, **named: P.kwargs) -> None:
         filled: Any = arguments[-1]
-        (function if len(filled) < BULK else machine_code)(*arguments, **named)
+        (function if len(filled) < BULK else by_mode(machine_code))(*arguments, **named)
 
     return fill
 

@@ -51,7 +51,7 @@ def item_path(name: str, item: ItemId) -> str:
 
 def segment_path(name: str, segment: str) -> str:
     """The path of a segment."""
-    return f"{ranking_path(name)}/keys/{_escape(text('The segment', segment))}"
+    return f"{ranking_path(name)}/segments/{_escape(text('The segment', segment))}"
 
 
 def impression_path(impression: str | ListReply) -> str:

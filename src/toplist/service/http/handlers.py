@@ -315,10 +315,10 @@ class Handlers:
         page = await self._segments(request)
         return KeysPage(keys=page["segments"], next=page["next"])
 
-    async def delete_key(self, request: HttpRequest) -> Response:
-        """DELETE /v1/rankings/{name}/keys/{key}."""
-        name, key = request.path
-        await self.service.segments.delete(name, self.segment_hash.of(key), request.by)
+    async def delete_segment(self, request: HttpRequest) -> Response:
+        """DELETE /v1/rankings/{name}/segments/{segment}, and `keys`, their former name."""
+        name, segment = request.path
+        await self.service.segments.delete(name, self.segment_hash.of(segment), request.by)
         return None
 
     async def _segments(self, request: HttpRequest) -> dict[str, Any]:

@@ -347,9 +347,15 @@ ROUTES: tuple[Route, ...] = (
         reply_example={"keys": ["query: red shoes"], "next": None},
     ),
     Route(
+        method="DELETE", path="/v1/rankings/{name}/segments/{segment}", name="delete_segment", tag="learning",
+        scope="admin", summary="Delete a segment with its learner, its lists and all of their events.",
+        handler=Handlers.delete_segment, parameters=_NAME | {"segment": Segment}, status=204, problems=(404,),
+    ),
+    Route(
         method="DELETE", path="/v1/rankings/{name}/keys/{key}", name="delete_key", tag="learning", scope="admin",
-        summary="Delete a segment with its learner, its lists and all of their events.",
-        handler=Handlers.delete_key, parameters=_NAME | {"key": Segment}, status=204, problems=(404,),
+        summary="Delete a segment, under its former name.",
+        handler=Handlers.delete_segment, parameters=_NAME | {"key": Segment}, status=204, problems=(404,),
+        deprecated=True,
     ),
     Route(
         method="GET", path="/v1/rankings/{name}/events", name="export", tag="learning", scope="admin",

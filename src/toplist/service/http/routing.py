@@ -16,6 +16,7 @@ from toplist.service.http import problems
 from toplist.service.http.accepted import current_fields, nearest_field
 from toplist.service.http.auth import KnownKey
 from toplist.service.http.problems import HttpProblem
+from toplist.support.tables import series
 
 JSON = "application/json"
 NDJSON = "application/x-ndjson"
@@ -205,7 +206,7 @@ class CompiledRoute:
         for name, value in pairs:
             if name not in known:
                 current = [] if self.query is None else current_fields(self.query)
-                accepted = f"accepts {' and '.join(current)}" if current else "accepts none"
+                accepted = f"accepts {series(current)}" if current else "accepts none"
                 advice = nearest_field(name, self.query, "leave it out") if current else "leave it out"
                 raise problems.invalid_parameter(name, f"Unknown parameter {name!r}: this path {accepted}; {advice}.")
             if name in given:
@@ -292,5 +293,5 @@ class Router:
         allowed = sorted(name for name, (_, texts) in others.items() if len(texts) == least)
         if "GET" in allowed:
             allowed.append("HEAD")
-        detail = f"{method[:20]} is not allowed here; use {' or '.join(allowed)}."
+        detail = f"{method[:20]} is not allowed here; use {series(allowed, 'or')}."
         raise HttpProblem("method-not-allowed", detail, headers={"allow": ", ".join(allowed)})

@@ -97,7 +97,7 @@ UpliftSlices = Literal["none", "day", "segment"]
 OverviewOrder = Literal["name", "lists", "click_through"]
 NewItems = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 MAX_REPORT_ENTRIES = 2000  # every position of the longest list, once by number and once by item
-DOTS = frozenset((".", ".."))  # clients resolve these in paths: of .../keys/.., some make the path of the ranking
+DOTS = frozenset((".", ".."))  # clients resolve these in paths: of .../segments/.., some make the path of the ranking
 LARGEST = 1e6  # absolute value of a feature; in a sum of squares, a much larger one would round the others away
 FeatureRow = Annotated[list[float], Meta(max_length=10_000)]
 Limit = Annotated[int, Meta(ge=1, le=10_000)]

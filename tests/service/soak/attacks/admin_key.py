@@ -64,7 +64,7 @@ async def deleted_segments(attacker: Attacker) -> None:
     """A segment with a list, deleted at once with everything in it."""
     segment = f"gone-{attacker.random.randrange(50)}"
     await attacker.ask("serve", "POST", f"{TARGET_PATH}/lists", {"segment": segment})
-    await attacker.ask("admin", "DELETE", f"{TARGET_PATH}/keys/{segment}")
+    await attacker.ask("admin", "DELETE", f"{TARGET_PATH}/segments/{segment}")
 
 
 async def slow_exports(attacker: Attacker) -> None:

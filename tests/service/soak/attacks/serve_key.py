@@ -71,7 +71,7 @@ async def changes_without_right(attacker: Attacker) -> None:
         ("PATCH", f"/v1/rankings/{FRONT}", {"policy": policy}),
         ("PUT", f"/v1/rankings/{FRONT}/items", {"items": [{"id": f"mine-{n}"} for n in range(1000)]}),
         ("DELETE", f"/v1/rankings/{FRONT}", None),
-        ("DELETE", f"/v1/rankings/{FRONT}/keys/segment-1", None),
+        ("DELETE", f"/v1/rankings/{FRONT}/segments/segment-1", None),
         ("GET", f"/v1/rankings/{FRONT}/events", None),
     ))  # fmt: skip
     status, _ = await attacker.ask("serve", method, path, body)
