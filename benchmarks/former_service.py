@@ -96,7 +96,7 @@ def told(what: str, measured: Sequence[float], base: Sequence[float], target: Ta
     value = ratio(measured, base).middle
     verdict = verdict_cells(value, target)
     print(f"{what:<44} {value:6.3f}  {verdict['target']}  {verdict['verdict']}", flush=True)
-    return verdict["verdict"] == "reached"
+    return target.reached(value)
 
 
 def main() -> None:

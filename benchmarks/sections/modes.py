@@ -60,7 +60,7 @@ def measure(effort: Effort) -> Sequence[Table]:
         }
         for policy, size in problems(effort)
     ]
-    shows: list[Show] = [str, str, nanoseconds, nanoseconds, nanoseconds, times, times] + [nanoseconds] * 3
+    shows: list[Show] = [str, str, *[nanoseconds] * 3, times, times, *[nanoseconds] * 3]
     notes = [
         f"CPU time of a simulated list, cascade users: the median of {effort.rounds} measurements.",
         "All are measured for about the same time, so plain Python over fewer lists; the first ones cost most.",

@@ -11,7 +11,7 @@ import numpy as np
 
 from toplist.core.slate import Floats
 
-_BRACKETS = {list: "[]", tuple: "()", dict: "{}", set: "{}"}
+_BRACKETS: dict[type, tuple[str, str]] = {list: ("[", "]"), tuple: ("(", ")"), dict: ("{", "}"), set: ("{", "}")}
 
 
 class InvalidInput(ValueError):

@@ -7,6 +7,7 @@ import random
 import signal
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from functools import partial
 from itertools import pairwise
 
 from benchmarks.server import Server
@@ -93,7 +94,7 @@ class Drama:
             to_database = self._cluster.to_database[self._cluster.servers.index(chosen)]
             before = await asyncio.to_thread(self._cluster.fenced, chosen)
             to_database.mode = HELD
-            if await _until(lambda proxy=to_database: any(FENCE in data for data in proxy.held), COMMITS):
+            if await _until(partial(_holds_commit, to_database), COMMITS):
                 break
             to_database.mode = OPEN
         else:
@@ -154,6 +155,11 @@ class Drama:
         if trouble != LATE:
             proxy.mode = CUT  # what was lost on the way does not come later
             proxy.mode = OPEN
+
+
+def _holds_commit(to_database: Proxy) -> bool:
+    """Whether a commit was held on its way to the database."""
+    return any(FENCE in data for data in to_database.held)
 
 
 async def _until(is_so: Callable[[], bool], seconds: float) -> bool:
