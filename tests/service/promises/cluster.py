@@ -137,14 +137,16 @@ async def _all(
 ) -> Played:  # fmt: skip
     await cluster.connect()
     try:
-        for server in cluster.servers:
-            server.launch()
-        for server in cluster.servers:
-            await asyncio.to_thread(server.wait_until_ready)
+        first, *others = cluster.servers
+        first.launch()
+        await asyncio.to_thread(first.wait_until_ready)
         await asyncio.to_thread(weaken_database, cluster.address, fault)
-        for number in range(RANKINGS):
-            create = cluster.servers[number % SERVERS].create
-            await asyncio.to_thread(create, f"ranking-{number}", ITEMS, POSITIONS, click_window=WINDOW)
+        for number in range(RANKINGS):  # while no partition moves: what is refused here is not asked again
+            await asyncio.to_thread(first.create, f"ranking-{number}", ITEMS, POSITIONS, click_window=WINDOW)
+        for server in others:
+            server.launch()
+        for server in others:
+            await asyncio.to_thread(server.wait_until_ready)
         load.start()
         follower = Follower(cluster.servers, RANKINGS)
         follower.start()

@@ -39,6 +39,7 @@ class HonestTraffic:
         self._latencies = array("d")  # kind, when it was due, and seconds, one after the other
         self._counts: Counter[str] = Counter()
         self._failures: list[str] = []
+        self._segment = ""  # of the last list of FRONT: there is something to read
         self._failed = 0
         self._shown: dict[str, int] = {}  # lists per ranking, for their request ids
 
@@ -77,6 +78,8 @@ class HonestTraffic:
         if shown is None:
             return
         self._note({"listed": shown, "request_id": request_id})
+        if ranking == FRONT:
+            self._segment = shown["segment"]
         impression, places = shown["impression"], len(shown["items"])
         if places != PLACES[ranking]:
             self._fail(f"a list of {ranking} has {places} items")
@@ -107,14 +110,12 @@ class HonestTraffic:
                     await self._ask("change", now, "PATCH", search, {"reference": 0.1 + number % 9 / 100}, True)
                 case 3:
                     await self._ask("change", now, "POST", f"{front}/items/remove", {"ids": [guest]}, admin=True)
-                case 4:
-                    await self._ask(
-                        "read", now, "GET", f"{front}/estimates?segment=segment-{number % SEGMENTS}&limit=5"
-                    )
+                case 4 if self._segment:
+                    await self._ask("read", now, "GET", f"{front}/estimates?segment={self._segment}&limit=5")
                 case 5:
                     await self._ask("change", now, "PUT", f"{search}/items/item-{number % 50}", {"hidden": False}, True)
-                case _:
-                    await self._ask("read", now, "GET", f"{front}/explanation?segment=segment-{number % SEGMENTS}")
+                case 6 if self._segment:
+                    await self._ask("read", now, "GET", f"{front}/explanation?segment={self._segment}")
             await asyncio.sleep(1.0)
 
     async def _check_health(self) -> None:
