@@ -14,6 +14,7 @@ from toplist.core.randomness import branch, uniform
 from toplist.core.slate import NONE, Floats, Request, empty_page
 from toplist.policies import make
 from toplist.policies.dual_simplex import add_constraint, begin_program, empty_tableau, fill_solution, solve_program
+from toplist.policies.pmed import find_best_list, next_lists
 from toplist.policies.pmed_plan import empty_plan, fit_factors, make_plan
 
 THETA = np.array([0.26, 0.08, 0.5, 0.06, 0.19, 0.12, 0.36])
@@ -164,6 +165,29 @@ def paths(plan: dict[tuple[int, int], float], leader: list[int]) -> list[tuple[f
             plan[item, place] -= count
             made[place] = item
         found.append((count, made))
+
+
+@pytest.mark.parametrize(("learned", "rare"), [(54, False), (55, True)])
+def test_a_display_is_rare_below_alpha_times_the_root_of_log_t(learned: int, rare: bool) -> None:
+    """The root of log 55 is the first above 2."""
+    problem = Problem(len(THETA), 3)
+    policy = make("pmed").prepare(problem)
+    belief = policy.begin(problem)
+    belief.shown[:], belief.theta[:], belief.clock[:] = 2.0, THETA, learned
+    next_lists(belief, policy.alpha, policy.fit_gap, policy.plan_gap)
+    assert (belief.waiting[0] > 1) == rare
+
+
+@pytest.mark.parametrize(("missing", "waits"), [(0.4, False), (0.6, True), (1.2, True)])
+def test_half_a_display_of_a_plan_may_be_missing(missing: float, waits: bool) -> None:
+    problem = Problem(len(THETA), 3)
+    policy = make("pmed(alpha=0)").prepare(problem)
+    belief = policy.begin(problem)
+    belief.theta[:], belief.clock[:] = np.sort(THETA)[::-1], 100.0
+    belief.need[4, 2] = missing / math.log(100.0)  # item 4 in place of item 2
+    find_best_list(belief)
+    next_lists(belief, policy.alpha, policy.fit_gap, policy.plan_gap)
+    assert belief.queue[: belief.waiting[0]].tolist() == [[0, 1, 2], [0, 1, 4]][: 1 + waits]
 
 
 def test_lists_are_those_of_the_plain_rule() -> None:

@@ -22,7 +22,7 @@ from toplist.core.slate import NONE, Floats, Ints, Request, empty_page
 from toplist.parts.index.parsimonious import parsimonious_budget
 from toplist.policies import make
 from toplist.policies.grab import find_leader
-from toplist.policies.pb_mhb import walk_on
+from toplist.policies.pb_mhb import NARROW, erf_series, walk_on
 
 ITEMS, POSITIONS, STEPS, FEATURES = 7, 3, 300, 3
 LABELS = np.arange(ITEMS) + 100
@@ -30,6 +30,12 @@ ATTRACTION = np.array([0.75, 0.45, 0.6, 0.1, 0.05, 0.3, 0.5])
 ROWS = np.random.default_rng(8).random((ITEMS, FEATURES)) / 2.0
 EXAMINATION = [0.75, 1.0, 0.5]  # sums of these are exact
 UNKNOWN = ", unknown n"
+PUBLISHED = [  # parameters as docs/newer.md says them
+    "cascade-ucb-v(scale=2.0)", "ts-cascade(scale=1.0)", "lin-ts-cascade(scale=1.0, noise=0.25, sigma=1.0)",
+    "pbm-pie(epsilon=0.01)", "pb-mhb(scale=1000.0, sweeps=1)", "grab(period=10.0)", "uni-rank(slack=1.0, loglog=3.0)",
+    "pmed(alpha=1.0, fit_gap=20.0, plan_gap=1000.0)", "glrt-cascade-ucb(scale=1.5, changes=1.0)",
+    "glrt-cascade-kl-ucb(loglog=3.0, changes=1.0)", "c3-ucb(discount=1.0, noise=1.0)", "cascade-hybrid(norm=1.0)",
+]  # fmt: skip
 
 Observations = list[tuple[int, int, int]]  # per examined position: item, position, click
 Rule = Callable[[Observations, int, int], list[int]]  # what was observed, the number of the list, its key
@@ -272,6 +278,25 @@ def test_lists_are_those_of_the_plain_rule(name: str) -> None:
     assert len(shown) > 10  # it explores
 
 
+@pytest.mark.parametrize("text", PUBLISHED)
+def test_defaults_are_the_published_parameters(text: str) -> None:
+    assert repr(make(text.partition("(")[0])) == repr(make(text))
+
+
+@pytest.mark.parametrize("learned", [0, 1, 9, 1000])
+def test_the_deviation_of_ts_cascade_is_that_of_the_paper(learned: int) -> None:
+    """For the next list t: an off-by-one of t rarely changes a list."""
+    problem = Problem(ITEMS, POSITIONS)
+    policy = make("ts-cascade").prepare(problem)
+    belief = policy.begin(problem)
+    belief.clock[0], belief.examined[:], belief.clicked[:] = learned, np.arange(ITEMS), np.arange(ITEMS) // 2
+    mean, deviation = policy.scoring.lines(belief, np.arange(ITEMS))
+    for item in range(ITEMS):
+        rate = (item // 2) / item if item else 0.0
+        each = math.log(learned + 2) / (item + 1)
+        assert (mean[item], deviation[item]) == pytest.approx((rate, max(math.sqrt(rate * (1 - rate) * each), each)))
+
+
 @pytest.mark.parametrize("name", ["cascade-moss", "cascade-kl-ucb-plus-plus", "pbm-pie"])
 def test_a_number_of_lists_that_cannot_be_is_refused(name: str) -> None:
     for given in ("'many'", "-1"):
@@ -286,6 +311,11 @@ def test_parameters_are_prepared_once() -> None:
             problem = Problem(ITEMS, POSITIONS, FEATURES, steps)
             once = make(name.removesuffix(UNKNOWN)).prepare(problem)
             assert repr(once.prepare(problem)) == repr(once)
+
+
+def test_the_series_of_the_error_function_is_exact_where_it_is_used() -> None:
+    for x in np.linspace(1e-3, NARROW, 50).tolist():
+        assert 2.0 / math.sqrt(math.pi) * x * erf_series(x * x) == pytest.approx(math.erf(x), rel=1e-14)
 
 
 def test_the_walk_of_pb_mhb_follows_the_posterior() -> None:
