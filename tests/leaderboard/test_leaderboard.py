@@ -143,6 +143,7 @@ def test_the_command_writes_json_and_a_page(tmp_path: Path, capsys: Any) -> None
     assert 1 <= standing["best"] <= standing["worst"]
     text = page.read_text()
     assert text.count('<table class="sortable">') == 5  # two divisions and three problems
+    assert text.count('<div class="scroll">') == 7  # tables and pictures, which are wider than a phone
     assert "c3-ucb" in text
     assert cli.main([*words[:2], "--suite", str(suite), "--problems", "four"]) == 2
 
