@@ -19,7 +19,10 @@ import toplist
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import NONE, Floats, Ints, Request, empty_page
+from toplist.parts.index import BetaPosterior
 from toplist.parts.index.parsimonious import parsimonious_budget
+from toplist.parts.index.thompson import draw_everything
+from toplist.parts.memory import Everything
 from toplist.policies import make
 from toplist.policies.grab import find_leader
 from toplist.policies.pb_mhb import NARROW, erf_series, walk_on
@@ -84,6 +87,19 @@ def ts_cascade(seen: Observations, t: int, key: int) -> list[int]:
         each = math.log(t + 1) / (len(clicks) + 1)
         values[item] = mean + z * max(math.sqrt(mean * (1 - mean) * each), each)
     return ranked(values, key)
+
+
+def beta_ts(seen: Observations, t: int, key: int) -> list[int]:
+    """A draw for every item, from counts of the whole history; that it follows the posterior is tested elsewhere."""
+    problem = Problem(ITEMS, POSITIONS)
+    belief, draws = Everything().prepare(problem).begin(problem), BetaPosterior().scratch(problem)
+    belief.clock[0] = t - 1
+    for item, _, click in seen:
+        belief.examined[item] += 1
+        belief.clicked[item] += click
+    request = Request(np.arange(ITEMS), POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, LABELS, key)
+    draw_everything(belief, draws, request, branch(key, -1))
+    return ranked(dict(enumerate(draws.value.tolist())), key)
 
 
 def by_budget(budget: Callable[[float], float], index: Callable[[float, int, float], float], steps: Any) -> Rule:
@@ -231,6 +247,7 @@ def lin_ts_cascade(seen: Observations, t: int, key: int) -> list[int]:
 RULES: dict[str, Rule] = {
     "cascade-ucb-v": ucb_v,
     "ts-cascade": ts_cascade,
+    "cascade-ts": beta_ts,
     "cascade-moss": by_budget(moss_budget, moss_index, STEPS),
     f"cascade-moss{UNKNOWN}": by_budget(moss_budget, moss_index, None),
     "cascade-kl-ucb-plus-plus": by_budget(plus_plus_budget, kl_index, STEPS),
