@@ -14,7 +14,8 @@ from toplist.core.randomness import branch, uniform
 from toplist.core.slate import NONE, Floats, Request, empty_page
 from toplist.policies import make
 from toplist.policies.dual_simplex import add_constraint, begin_program, empty_tableau, fill_solution, solve_program
-from toplist.policies.pmed_plan import PRIOR, empty_plan, fit_factors, make_plan
+from toplist.policies.pmed import find_best_list, next_lists
+from toplist.policies.pmed_plan import empty_plan, fit_factors, make_plan
 
 THETA = np.array([0.26, 0.08, 0.5, 0.06, 0.19, 0.12, 0.36])
 
@@ -116,8 +117,8 @@ def test_the_fit_has_the_largest_likelihood() -> None:
 
     def loss(levels: Floats) -> float:
         logs = levels[:7, None] + np.append(0.0, levels[7:])
-        tries = shown + 2 * PRIOR
-        share = (clicked + PRIOR) / tries
+        tries = shown + 1  # half a click and half a display without one
+        share = (clicked + 0.5) / tries
         return float(-(tries * (share * logs + (1 - share) * np.log1p(-np.exp(logs)))).sum())
 
     known = scipy.optimize.minimize(loss, np.full(9, -1.0), bounds=[(-20, -1e-6)] * 9, method="L-BFGS-B")
@@ -166,6 +167,29 @@ def paths(plan: dict[tuple[int, int], float], leader: list[int]) -> list[tuple[f
         found.append((count, made))
 
 
+@pytest.mark.parametrize(("learned", "rare"), [(54, False), (55, True)])
+def test_a_display_is_rare_below_alpha_times_the_root_of_log_t(learned: int, rare: bool) -> None:
+    """The root of log 55 is the first above 2."""
+    problem = Problem(len(THETA), 3)
+    policy = make("pmed").prepare(problem)
+    belief = policy.begin(problem)
+    belief.shown[:], belief.theta[:], belief.clock[:] = 2.0, THETA, learned
+    next_lists(belief, policy.alpha, policy.fit_gap, policy.plan_gap)
+    assert (belief.waiting[0] > 1) == rare
+
+
+@pytest.mark.parametrize(("missing", "waits"), [(0.4, False), (0.6, True), (1.2, True)])
+def test_half_a_display_of_a_plan_may_be_missing(missing: float, waits: bool) -> None:
+    problem = Problem(len(THETA), 3)
+    policy = make("pmed(alpha=0)").prepare(problem)
+    belief = policy.begin(problem)
+    belief.theta[:], belief.clock[:] = np.sort(THETA)[::-1], 100.0
+    belief.need[4, 2] = missing / math.log(100.0)  # item 4 in place of item 2
+    find_best_list(belief)
+    next_lists(belief, policy.alpha, policy.fit_gap, policy.plan_gap)
+    assert belief.queue[: belief.waiting[0]].tolist() == [[0, 1, 2], [0, 1, 4]][: 1 + waits]
+
+
 def test_lists_are_those_of_the_plain_rule() -> None:
     """Every list of a run on position-based users, the clicks of some of which arrive three lists late."""
     items, places, alpha = len(THETA), 3, 2.0
@@ -177,6 +201,7 @@ def test_lists_are_those_of_the_plain_rule() -> None:
     cyclic = [[(first + place) % items for place in range(places)] for first in range(items)]
     waiting, shown, learned, planned = [list(made) for made in cyclic], np.zeros((items, places)), 0, 0
     rng, late, long_ways = np.random.default_rng(4), [], 0
+    fitted, planned_at, plans = 0, 0, 0  # lists learned at the last fit and at the last plan
     for number in range(1500):
         key, slate = branch(8, number), policy.slate(problem)
         request = Request(np.arange(items), places, NONE, NONE, np.zeros((items, 0)), 0, labels, key)
@@ -187,6 +212,7 @@ def test_lists_are_those_of_the_plain_rule() -> None:
         while len(late) > (3 if number % 50 < 10 else 0):
             given, page.clicks[:] = late.pop(0)
             page.seen[:] = -1.0
+            before, need = belief.theta.copy(), belief.need.copy()
             policy.learn(belief, given, page)
             learned += 1
             made = [turns.index(item) for item in given.items.tolist()]
@@ -194,6 +220,15 @@ def test_lists_are_those_of_the_plain_rule() -> None:
             if made in waiting:
                 waiting[waiting.index(made)] = waiting[-1]
                 waiting.pop()
+            fits = not waiting and (fitted == 0 or learned >= fitted + 5)
+            makes_plan = not waiting and (planned_at == 0 or learned >= planned_at + max(40, 0.1 * planned_at))
+            assert np.array_equal(before, belief.theta) != fits, f"fit after {learned} lists"
+            assert np.array_equal(need, belief.need) != makes_plan, f"plan after {learned} lists"
+            fitted, planned_at, plans = (
+                (learned if fits else fitted),
+                (learned if makes_plan else planned_at),
+                plans + makes_plan,
+            )
             if waiting:
                 continue
             leader = sorted(range(items), key=lambda item: -belief.theta[item])[:places]
@@ -218,6 +253,7 @@ def test_lists_are_those_of_the_plain_rule() -> None:
                     long_ways += sum(a != b for a, b in zip(made, leader, strict=True)) > 1
                 seen[made, range(places)] -= min(least, count)
     assert planned > 10 < long_ways
+    assert plans > 10
     assert sorted(range(items), key=lambda turn: -belief.theta[turn])[:places] == [
         turns.index(item) for item in (2, 6, 0)
     ]

@@ -19,10 +19,13 @@ import toplist
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch, uniform
 from toplist.core.slate import NONE, Floats, Ints, Request, empty_page
+from toplist.parts.index import BetaPosterior
 from toplist.parts.index.parsimonious import parsimonious_budget
+from toplist.parts.index.thompson import draw_everything
+from toplist.parts.memory import Everything
 from toplist.policies import make
 from toplist.policies.grab import find_leader
-from toplist.policies.pb_mhb import walk_on
+from toplist.policies.pb_mhb import NARROW, erf_series, walk_on
 
 ITEMS, POSITIONS, STEPS, FEATURES = 7, 3, 300, 3
 LABELS = np.arange(ITEMS) + 100
@@ -30,6 +33,12 @@ ATTRACTION = np.array([0.75, 0.45, 0.6, 0.1, 0.05, 0.3, 0.5])
 ROWS = np.random.default_rng(8).random((ITEMS, FEATURES)) / 2.0
 EXAMINATION = [0.75, 1.0, 0.5]  # sums of these are exact
 UNKNOWN = ", unknown n"
+PUBLISHED = [  # parameters as docs/newer.md says them
+    "cascade-ucb-v(scale=2.0)", "ts-cascade(scale=1.0)", "lin-ts-cascade(scale=1.0, noise=0.25, sigma=1.0)",
+    "pbm-pie(epsilon=0.01)", "pb-mhb(scale=1000.0, sweeps=1)", "grab(period=10.0)", "uni-rank(slack=1.0, loglog=3.0)",
+    "pmed(alpha=1.0, fit_gap=20.0, plan_gap=1000.0)", "glrt-cascade-ucb(scale=1.5, changes=1.0)",
+    "glrt-cascade-kl-ucb(loglog=3.0, changes=1.0)", "c3-ucb(discount=1.0, noise=1.0)", "cascade-hybrid(norm=1.0)",
+]  # fmt: skip
 
 Observations = list[tuple[int, int, int]]  # per examined position: item, position, click
 Rule = Callable[[Observations, int, int], list[int]]  # what was observed, the number of the list, its key
@@ -78,6 +87,19 @@ def ts_cascade(seen: Observations, t: int, key: int) -> list[int]:
         each = math.log(t + 1) / (len(clicks) + 1)
         values[item] = mean + z * max(math.sqrt(mean * (1 - mean) * each), each)
     return ranked(values, key)
+
+
+def beta_ts(seen: Observations, t: int, key: int) -> list[int]:
+    """A draw for every item, from counts of the whole history; that it follows the posterior is tested elsewhere."""
+    problem = Problem(ITEMS, POSITIONS)
+    belief, draws = Everything().prepare(problem).begin(problem), BetaPosterior().scratch(problem)
+    belief.clock[0] = t - 1
+    for item, _, click in seen:
+        belief.examined[item] += 1
+        belief.clicked[item] += click
+    request = Request(np.arange(ITEMS), POSITIONS, NONE, NONE, np.zeros((ITEMS, 0)), 0, LABELS, key)
+    draw_everything(belief, draws, request, branch(key, -1))
+    return ranked(dict(enumerate(draws.value.tolist())), key)
 
 
 def by_budget(budget: Callable[[float], float], index: Callable[[float, int, float], float], steps: Any) -> Rule:
@@ -225,6 +247,7 @@ def lin_ts_cascade(seen: Observations, t: int, key: int) -> list[int]:
 RULES: dict[str, Rule] = {
     "cascade-ucb-v": ucb_v,
     "ts-cascade": ts_cascade,
+    "cascade-ts": beta_ts,
     "cascade-moss": by_budget(moss_budget, moss_index, STEPS),
     f"cascade-moss{UNKNOWN}": by_budget(moss_budget, moss_index, None),
     "cascade-kl-ucb-plus-plus": by_budget(plus_plus_budget, kl_index, STEPS),
@@ -259,8 +282,8 @@ def test_lists_are_those_of_the_plain_rule(name: str) -> None:
         attracted = (rng.random(POSITIONS) < ATTRACTION[slate.items]).astype(np.int64)
         if name.startswith("pb"):
             clicks = attracted * (rng.random(POSITIONS) < EXAMINATION)
-        else:
-            clicks = attracted * (np.cumsum(attracted) == 1)
+        else:  # on every third list visitors go on after a click, which a cascade reading does not see
+            clicks = attracted * ((np.cumsum(attracted) == 1) | (number % 3 == 0))
         waiting.append((slate, clicks))
         while len(waiting) > (3 if number % 50 < 10 else 0):
             given, clicks = waiting.pop(0)
@@ -270,6 +293,25 @@ def test_lists_are_those_of_the_plain_rule(name: str) -> None:
             examined = int(np.argmax(clicks)) + 1 if clicks.any() and not name.startswith("pb") else POSITIONS
             seen += [(int(given.items[at]), at, int(clicks[at])) for at in range(examined)]
     assert len(shown) > 10  # it explores
+
+
+@pytest.mark.parametrize("text", PUBLISHED)
+def test_defaults_are_the_published_parameters(text: str) -> None:
+    assert repr(make(text.partition("(")[0])) == repr(make(text))
+
+
+@pytest.mark.parametrize("learned", [0, 1, 9, 1000])
+def test_the_deviation_of_ts_cascade_is_that_of_the_paper(learned: int) -> None:
+    """For the next list t: an off-by-one of t rarely changes a list."""
+    problem = Problem(ITEMS, POSITIONS)
+    policy = make("ts-cascade").prepare(problem)
+    belief = policy.begin(problem)
+    belief.clock[0], belief.examined[:], belief.clicked[:] = learned, np.arange(ITEMS), np.arange(ITEMS) // 2
+    mean, deviation = policy.scoring.lines(belief, np.arange(ITEMS))
+    for item in range(ITEMS):
+        rate = (item // 2) / item if item else 0.0
+        each = math.log(learned + 2) / (item + 1)
+        assert (mean[item], deviation[item]) == pytest.approx((rate, max(math.sqrt(rate * (1 - rate) * each), each)))
 
 
 @pytest.mark.parametrize("name", ["cascade-moss", "cascade-kl-ucb-plus-plus", "pbm-pie"])
@@ -286,6 +328,11 @@ def test_parameters_are_prepared_once() -> None:
             problem = Problem(ITEMS, POSITIONS, FEATURES, steps)
             once = make(name.removesuffix(UNKNOWN)).prepare(problem)
             assert repr(once.prepare(problem)) == repr(once)
+
+
+def test_the_series_of_the_error_function_is_exact_where_it_is_used() -> None:
+    for x in np.linspace(1e-3, NARROW, 50).tolist():
+        assert 2.0 / math.sqrt(math.pi) * x * erf_series(x * x) == pytest.approx(math.erf(x), rel=1e-14)
 
 
 def test_the_walk_of_pb_mhb_follows_the_posterior() -> None:

@@ -101,7 +101,7 @@ class Leaderboard:
         """The standings of a division as text."""
         rows = self.overall(division)
         problems = self.divisions()[division]
-        heads = ["rank", "95% of all", "policy", "regret", "us/list", "KB", "violated on"]
+        heads = ["rank", "rank, 95%", "policy", "regret", "us/list", "KB", "violated on"]
         cells = [heads]
         for each in rows:
             microseconds, size = self.cost(each.label, division)

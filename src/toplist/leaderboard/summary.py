@@ -111,7 +111,7 @@ def division_table(found: dict[str, Any], division: str) -> Iterator[str]:
         {row["label"]: row["score"] for row in found["standings"][division][str(steps)]} for steps in horizons[:-1]
     ]
     regrets = [f"regret at {steps:,}" for steps in horizons]
-    heads = ["rank", "95% of all", "policy", *regrets, "us/list", "KB", "violated on"]
+    heads = ["rank", "rank, 95%", "policy", *regrets, "us/list", "KB", "violated on"]
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
     for row in last(found, division)[:FIRST]:
