@@ -47,7 +47,7 @@ def by_rule(belief: Counts, request: Request, budget: float) -> list[int]:
     return sorted(
         request.candidates.tolist(),
         key=lambda slot: (
-            kl_upper(belief.examined[slot], belief.clicked[slot], budget),
+            kl_upper(float(belief.examined[slot]), float(belief.clicked[slot]), budget),
             branch(request.key, int(request.labels[slot])),
         ),
         reverse=True,
@@ -58,7 +58,7 @@ def errors_and_doubts(examined: Floats, clicked: Floats, budget: float) -> tuple
     """Errors of the machine code's estimates, and their bounds."""
     scratch = early_scratch(Problem(LANES, 1))
     fill_compiled(examined, clicked, budget, scratch, 0)
-    exact = [kl_upper(tries, hits, budget) for tries, hits in zip(examined, clicked, strict=True)]
+    exact = [kl_upper(tries, hits, budget) for tries, hits in zip(examined.tolist(), clicked.tolist(), strict=True)]
     return np.abs(scratch.worth[: len(exact)] - exact), scratch.doubt[: len(exact)].astype(float)
 
 
