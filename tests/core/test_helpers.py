@@ -38,6 +38,7 @@ from toplist.logs.patterns import compress
 from toplist.parts.arrange import Diverse
 from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import KLUCB, BetaPosterior
+from toplist.parts.index.early_kl import choose_by_estimates, early_scratch
 from toplist.parts.index.few_on_gpu import FewOnGPU
 from toplist.parts.index.gaps import is_eligible, leave_out
 from toplist.parts.index.generalised import fill_click_probabilities
@@ -199,6 +200,9 @@ def test_source_and_machine_code_of_every_helper_agree() -> None:
             fill(np.array([0.0, 2.0, 9.0]), np.array([0.0, 1.0, 4.0]), 20.0, np.zeros(3))
         variance_tangent(9.0, 4.0, 1.5)
         kl_step(*np.array([0.2, 0.8, 0.125, 0.04], dtype=np.float32))  # elsewhere the last bit may differ: an estimate
+        few = Everything(0.4, 5.0).begin(Problem(9, 3))
+        chosen, scores = np.zeros(3, dtype=np.int64), np.zeros(3)
+        choose_by_estimates(few, early_scratch(Problem(9, 3)), some_request(9), 2.0, chosen, scores)
         fill_click_probabilities(np.array([0.5, -1.0]), np.ones((3, 2)), np.zeros(3))
         slate, page = empty_slate(3), empty_page(3)
         slate.size[0], slate.items[:2], page.weight[1] = 2, (4, 1), 0.5

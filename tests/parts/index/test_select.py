@@ -10,12 +10,31 @@ from hypothesis import strategies as st
 from toplist.core.beliefs import MANY
 from toplist.core.compiling import compiled
 from toplist.core.randomness import branch
+from toplist.core.slate import Floats, Ints
 from toplist.parts.index import select as selecting
 from toplist.parts.index import ties
 from toplist.parts.index.draw_numbers import number_of
-from toplist.parts.index.select import FEW, WORTH_A_BOUND, largest, least_of_maxima, select, select_many
+from toplist.parts.index.select import (
+    FEW,
+    WORTH_A_BOUND,
+    AnySelection,
+    largest,
+    least_of_maxima,
+    select,
+    select_many,
+    select_one_by_one,
+)
 
 select_compiled = compiled(select)
+
+
+@compiled
+def contenders_compiled(
+    values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats
+) -> int:
+    return AnySelection(labels).select_contenders(values, slots, count, labels, key, chosen, scores)
+
+
 largest_compiled = compiled(largest)
 
 
@@ -38,6 +57,9 @@ def best(values: list[float], wanted: int, key: int, labels: list[int] | None = 
 def test_selects_as_a_full_sort_would(values: list[float], wanted: int, key: int) -> None:
     by_rule = sorted(range(len(values)), key=lambda slot: (values[slot], branch(key, slot)), reverse=True)
     assert best(values, wanted, key) == by_rule[:wanted]
+    slots, chosen, scores = np.arange(len(values)), np.full(wanted, -1), np.zeros(wanted)
+    assert select_one_by_one(np.array(values), slots, len(values), slots, key, chosen, scores) == len(by_rule[:wanted])
+    assert chosen[: len(values)].tolist() == by_rule[:wanted]
 
 
 @given(
@@ -61,12 +83,13 @@ def test_machine_code_selects_any_number_of_many(wanted: int, different: int) ->
     labels = np.random.default_rng(3).permutation(count)
     values = np.random.default_rng(different).integers(0, different, count).astype(float)
     chosen, scores = np.full(wanted, -1), np.zeros(wanted)
-    filled = select_compiled(values, np.arange(count), count, labels, key, chosen, scores)
     by_rule = sorted(range(count), key=lambda slot: (values[slot], branch(key, int(labels[slot]))), reverse=True)[
         :wanted
     ]
-    assert chosen[:filled].tolist() == by_rule
-    assert scores[:filled].tolist() == values[by_rule].tolist()
+    for choose in (select_compiled, contenders_compiled):
+        filled = choose(values, np.arange(count), count, labels, key, chosen, scores)
+        assert chosen[:filled].tolist() == by_rule
+        assert scores[:filled].tolist() == values[by_rule].tolist()
 
 
 @pytest.mark.parametrize("wanted", [1, 3, 8, FEW])
@@ -121,15 +144,19 @@ def test_ties_among_very_many_items_follow_numbers_that_are_given_by_blocks(
         numbers = [number_of(key, True, slot, int(labels[slot])) for slot in slots.tolist()]
         by_rule = sorted(range(count), key=lambda i: (-values[i], numbers[i]))[:wanted]
         chosen, scores = np.full(wanted, -1), np.zeros(wanted)
-        select_compiled(values, slots, count, labels, key, chosen, scores)
-        assert chosen.tolist() == slots[by_rule].tolist()
+        for choose in (select_compiled, contenders_compiled):
+            chosen[:] = -1
+            choose(values, slots, count, labels, key, chosen, scores)
+            assert chosen.tolist() == slots[by_rule].tolist()
         spread = np.full(2 * MANY, -1.0)
         spread[slots] = values
         assert largest_compiled(spread, slots, labels, key) == slots[by_rule[0]]
         assert largest_compiled(spread, np.arange(2 * MANY), labels, key) == slots[by_rule[0]]
         if count == 60:
-            select(values, slots, count, labels, key, chosen, scores)
-            assert chosen.tolist() == slots[by_rule].tolist()
+            for choose in (select, select_one_by_one):
+                chosen[:] = -1
+                choose(values, slots, count, labels, key, chosen, scores)
+                assert chosen.tolist() == slots[by_rule].tolist()
 
 
 def test_items_surely_behind_are() -> None:

@@ -111,6 +111,22 @@ def by_mode(function: Callable[P, R]) -> Callable[P, R]:
     return plain(function) if _in_plain_mode.get() else function
 
 
+def is_machine_code() -> bool:
+    """Whether the caller runs as machine code of a CPU: a detour that vectors make quick is slow in plain Python.
+
+    Returns
+    -------
+    bool
+        False in plain Python and on a GPU.
+    """
+    return False
+
+
+@extending.overload(is_machine_code, strict=False, inline="always")
+def _overload_is_machine_code() -> Any:
+    return lambda: True
+
+
 def in_bulk(function: Callable[P, None]) -> Callable[P, None]:
     """Make a function that fills an array quick to call from Python: machine code for long arrays, source for others.
 

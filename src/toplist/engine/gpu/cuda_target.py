@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from toplist.core.compiling.callees import callees, methods
-from toplist.core.compiling.compile import method_finder
+from toplist.core.compiling.compile import is_machine_code, method_finder
 from toplist.core.compiling.replaced import replaced
 from toplist.core.randomness import overload_wrap, wrap
 from toplist.engine.gpu.llvm_text import keep_loops, keep_routines
@@ -30,6 +30,7 @@ def numba_cuda() -> Any:
     whole = {"forceinline": True}  # arrays can be kept in the thread only where all code is one function
     if wrap not in _registered:
         extending.overload(wrap, strict=False, inline="always")(overload_wrap)
+        extending.overload(is_machine_code, strict=False, inline="always")(lambda: lambda: False)
         _registered.add(wrap)
     for name in methods.keys() - _registered:
         for kind in (extending.types.NamedTuple, extending.types.NamedUniTuple):

@@ -34,15 +34,18 @@ def key_scratch(problem: Problem) -> Ints:
 @helper
 def select_early(values: Floats, request: Request, lists: float, keys: Ints, chosen: Ints, scores: Floats) -> None:
     """Choose as `select` does, and quicker in the first lists of few items; no value is below 0 but minus infinity."""
-    candidates, count = request.candidates, len(request.candidates)
-    if (
-        len(keys) == 0
-        or lists > EARLY * count
-        or len(chosen) > count
-        or not is_contiguous(candidates)
-        or not select_by_keys(values, request, keys, chosen, scores)
+    if not is_early(request, lists, keys, len(chosen), EARLY) or not select_by_keys(
+        values, request, keys, chosen, scores
     ):
-        select(values, candidates, count, request.labels, request.key, chosen, scores)
+        candidates = request.candidates
+        select(values, candidates, len(candidates), request.labels, request.key, chosen, scores)
+
+
+@helper
+def is_early(request: Request, lists: float, keys: Ints, wanted: int, most: int) -> bool:
+    """Whether keys suit the request: few contiguous candidates, and at most so many lists for each."""
+    candidates, count = request.candidates, len(request.candidates)
+    return bool(len(keys) > 0 and lists <= most * count and wanted <= count and is_contiguous(candidates))
 
 
 @helper

@@ -22,6 +22,7 @@ from toplist.core.beliefs import MANY
 from toplist.core.compiling import helper
 from toplist.core.problem import Problem, number
 from toplist.core.slate import Floats, Ints, Request
+from toplist.parts.index.early_kl import EarlyScratch, choose_early, early_scratch
 from toplist.parts.index.few_on_gpu import FEW_ON_GPU, FewOnGPU
 from toplist.parts.index.gaps import leave_out
 from toplist.parts.index.kl_level import Level, level_of, may_reach_level
@@ -36,9 +37,8 @@ from toplist.parts.index.kl_solver import (
     kl_upper,
 )
 from toplist.parts.index.last_list import ByLastList
-from toplist.parts.index.select import FEW, gather, is_contiguous, keep_largest, select
+from toplist.parts.index.select import AnySelection, ShortSelection, gather, is_contiguous, selection_for
 from toplist.parts.index.shortlist import NoShortlist, Shortlist, empty_shortlist
-from toplist.parts.index.sort import insert_pairs, ranked_value, sort_pairs
 from toplist.parts.memory.counts import Counts, place_of_counts
 
 BELOW_ALL = -2.0  # no index is below 0, and no bound below -1
@@ -64,6 +64,8 @@ class LazyBounds(NamedTuple):
     slot_of: Ints
     unclear: Ints
     solves: Ints  # one element: number of exact solves, to monitor the cost
+    selection: ShortSelection | AnySelection
+    early: EarlyScratch  # for the first lists of few items
     shortlist: Shortlist | NoShortlist  # for very many items; the fields above then serve small subsets only
 
 
@@ -120,6 +122,8 @@ class KLUCB(NamedTuple):
             slot_of=np.zeros(items, dtype=np.int64),
             unclear=np.zeros(items, dtype=np.int64),
             solves=np.zeros(1, dtype=np.int64),
+            selection=selection_for(problem.positions),
+            early=early_scratch(problem),
             shortlist=empty_shortlist(problem),
         )
 
@@ -173,11 +177,15 @@ class KLUCB(NamedTuple):
         if cache.shortlist.suits(request.candidates, len(chosen)):
             cache.solves[0] += cache.shortlist.take_best(self, belief, request, budget, chosen, scores)
             return
+        if choose_early(belief, cache.early, request, budget, chosen, scores):
+            return
         if budget < cache.latest[0]:
             cache.clicked[:] = -1.0  # the bounds hold only while the budget grows
         cache.latest[0] = budget
         contenders = fill_contenders(belief, cache, request, budget, len(chosen))
-        select(cache.value_of, cache.slot_of, contenders, request.labels, request.key, chosen, scores)
+        cache.selection.select_contenders(
+            cache.value_of, cache.slot_of, contenders, request.labels, request.key, chosen, scores
+        )
 
 
 @helper
@@ -199,7 +207,7 @@ def fill_contenders(belief: Counts, cache: LazyBounds, request: Request, budget:
         solve(belief, cache, candidates[i], budget)
         low[i] = cache.value[candidates[i]]
         high[i] = low[i]
-    least = kth_largest(low[:count], wanted, cache.value_of)
+    least = float(cache.selection.kth_largest(low[:count], wanted, cache.value_of))
     found = 0
     for i in range(count):
         if high[i] >= least:
@@ -232,10 +240,7 @@ def solve_overlapping(belief: Counts, cache: LazyBounds, candidates: Ints, budge
     low, high = cache.low, cache.high
     for j in range(found):
         cache.value_of[j] = high[cache.slot_of[j]]
-    if found > 2 * FEW:  # sorted, so that only neighbours overlap
-        sort_pairs(cache.value_of[:found], cache.slot_of[:found])
-    else:
-        insert_pairs(cache.value_of, cache.slot_of, 0, found)
+    cache.selection.sort_contenders(cache.value_of, cache.slot_of, found)  # so that only neighbours overlap
     lowest_above, unclear = np.inf, 0
     for j in range(found):
         i = cache.slot_of[j]
@@ -251,28 +256,6 @@ def solve_overlapping(belief: Counts, cache: LazyBounds, candidates: Ints, budge
         item = candidates[cache.slot_of[j]]
         solve(belief, cache, item, budget)
         cache.value_of[j] = cache.value[item]
-
-
-@helper
-def kth_largest(values: Floats, wanted: int, largest: Floats) -> float:
-    """The `wanted`-th largest value; minus infinity if there are fewer."""
-    if len(values) < wanted:
-        return -np.inf
-    if wanted > FEW:
-        return ranked_value(values, wanted)[0]
-    best = largest[:wanted]
-    for i in range(wanted):
-        best[i] = -np.inf
-    least, first, count = -np.inf, 0, len(values)
-    while first + 4 <= count:  # one comparison for four values, since almost all are smaller
-        if max(values[first], values[first + 1], values[first + 2], values[first + 3]) > least:
-            for i in range(first, first + 4):
-                keep_largest(values[i], best)
-            least = best[wanted - 1]
-        first += 4
-    for i in range(first, count):
-        keep_largest(values[i], best)
-    return float(best[wanted - 1])
 
 
 @helper

@@ -11,8 +11,8 @@ import numpy as np
 
 from toplist.core.compiling import helper, routine
 from toplist.core.slate import Floats, Ints
-from toplist.parts.index.sort import ranked_value, sort_pairs
-from toplist.parts.index.ties import is_behind, standing, wins_tie
+from toplist.parts.index.sort import insert_pairs, ranked_value, sort_pairs
+from toplist.parts.index.ties import is_behind, is_outranked, standing, whole_standing, wins_tie
 
 FEW = 16  # values that are chosen by insertion
 WORTH_A_BOUND = 256  # values from which on a bound of the last one chosen saves more insertions than it costs
@@ -30,6 +30,20 @@ class ShortSelection(NamedTuple):
         """By insertion."""
         return select_few(values, slots, count, labels, key, chosen, scores)
 
+    def select_contenders(
+        self, values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats
+    ) -> int:
+        """By insertion, each value by itself."""
+        return select_one_by_one(values, slots, count, labels, key, chosen, scores)
+
+    def kth_largest(self, values: Floats, wanted: int, largest: Floats) -> float:
+        """By insertion."""
+        return kth_by_insertion(values, wanted, largest)
+
+    def sort_contenders(self, values: Floats, slots: Ints, count: int) -> None:
+        """By insertion."""
+        insert_pairs(values, slots, 0, count)
+
 
 class AnySelection(NamedTuple):
     """`select`."""
@@ -41,6 +55,25 @@ class AnySelection(NamedTuple):
     ) -> int:
         """By insertion, or by the value of the last one."""
         return select(values, slots, count, labels, key, chosen, scores)
+
+    def select_contenders(
+        self, values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats
+    ) -> int:
+        """By insertion, each value by itself, or by the value of the last one."""
+        if len(chosen) > FEW and count > FEW:
+            return select_many(values, slots, count, labels, key, chosen, scores)
+        return select_one_by_one(values, slots, count, labels, key, chosen, scores)
+
+    def kth_largest(self, values: Floats, wanted: int, largest: Floats) -> float:
+        """By insertion, or by counting."""
+        return ranked_value(values, wanted)[0] if wanted > FEW else kth_by_insertion(values, wanted, largest)
+
+    def sort_contenders(self, values: Floats, slots: Ints, count: int) -> None:
+        """By insertion, or by partitions."""
+        if count > 2 * FEW:
+            sort_pairs(values[:count], slots[:count])
+        else:
+            insert_pairs(values, slots, 0, count)
 
 
 def selection_for(positions: int) -> ShortSelection | AnySelection:
@@ -60,32 +93,56 @@ def select(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chos
 @helper
 def select_few(values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats) -> int:
     """Select by insertion."""
-    wanted = len(chosen)
-    filled, i = 0, 0
-    worst = least_of_maxima(values[:count], scores[:wanted])  # the last position's value will not be below it
-    lowest, compared = 0.0, False  # the standing at the last position
+    i = 0
+    # No value below the second number is chosen; the others are of the last position, once all are filled.
+    last = 0, least_of_maxima(values[:count], scores[: len(chosen)]), 0, False
     while i < count:
         end = min(i + 4, count)
-        if i + 4 == end and max(values[i], values[i + 1], values[i + 2], values[i + 3]) < worst:
+        if i + 4 == end and max(values[i], values[i + 1], values[i + 2], values[i + 3]) < last[1]:
             i = end  # one comparison for four values, since almost all are smaller
             continue
         while i < end:
-            value, slot = values[i], slots[i]
+            last = insert_if_better(values[i], slots[i], last, labels, key, chosen, scores)
             i += 1
-            if value < worst:
-                continue
-            if filled == wanted:
-                if value == worst:
-                    if not compared:
-                        lowest, compared = standing(chosen[wanted - 1], labels, key), True
-                    if is_behind(slot, lowest, labels, key) or wins_tie(chosen[wanted - 1], slot, labels, key):
-                        continue
-            else:
-                filled += 1
-            insert(value, slot, filled, labels, key, chosen, scores)
-            if filled == wanted:
-                worst, compared = scores[wanted - 1], False
-    return filled
+    return last[0]
+
+
+@helper
+def select_one_by_one(
+    values: Floats, slots: Ints, count: int, labels: Ints, key: int, chosen: Ints, scores: Floats
+) -> int:
+    """Select by insertion where most values can be chosen, and many are equal."""
+    last = 0, -np.inf, 0, False
+    for i in range(count):
+        last = insert_if_better(values[i], slots[i], last, labels, key, chosen, scores)
+    return last[0]
+
+
+@helper
+def insert_if_better(
+    value: float, slot: int, last: tuple[int, float, int, bool], labels: Ints, key: int, chosen: Ints, scores: Floats
+) -> tuple[int, float, int, bool]:
+    """Insert a slot among the chosen if it goes before the last one; what is known of that one then.
+
+    That is the number of filled positions, and for the last position of all a bound of its value, its whole
+    standing and whether that is known.
+    """
+    filled, worst, lowest, compared = last
+    wanted = len(chosen)
+    if value < worst:
+        return last
+    if filled == wanted:
+        if value == worst:
+            if not compared:
+                lowest, compared = whole_standing(chosen[wanted - 1], labels, key), True
+            if is_outranked(slot, chosen[wanted - 1], lowest, labels, key):
+                return filled, worst, lowest, compared
+    else:
+        filled += 1
+    insert(value, slot, filled, labels, key, chosen, scores)
+    if filled == wanted:
+        worst, compared = scores[wanted - 1], False
+    return filled, worst, lowest, compared
 
 
 @helper
@@ -112,6 +169,26 @@ def least_of_maxima(values: Floats, largest: Floats) -> float:
         for maximum in (a, b, c, d, e, f, g, h):
             keep_largest(maximum, largest)
     return float(largest[wanted - 1])
+
+
+@helper
+def kth_by_insertion(values: Floats, wanted: int, largest: Floats) -> float:
+    """The `wanted`-th largest value; minus infinity if there are fewer."""
+    if len(values) < wanted:
+        return -np.inf
+    best = largest[:wanted]
+    for i in range(wanted):
+        best[i] = -np.inf
+    least, first, count = -np.inf, 0, len(values)
+    while first + 4 <= count:  # one comparison for four values, since almost all are smaller
+        if max(values[first], values[first + 1], values[first + 2], values[first + 3]) > least:
+            for i in range(first, first + 4):
+                keep_largest(values[i], best)
+            least = best[wanted - 1]
+        first += 4
+    for i in range(first, count):
+        keep_largest(values[i], best)
+    return float(best[wanted - 1])
 
 
 @helper

@@ -9,12 +9,15 @@ distribution, so that every order of equal items has the same probability.
 
 from __future__ import annotations
 
+import math
+
 from toplist.core.beliefs import BLOCK, MANY
 from toplist.core.compiling import helper, routine
 from toplist.core.randomness import branch
 from toplist.core.slate import Ints
 from toplist.parts.index.draw_numbers import LEADERS, as_number, leader_of, number_of, top_bits
 
+WHOLE = 2.0**62  # times a standing of very many items, which is between -1 and 0
 ROUNDED = 1.0 - 2.0**-50  # a number of an item is at least its own bits' number times this
 
 
@@ -40,6 +43,28 @@ def is_behind(slot: int, other: float, labels: Ints, key: int) -> bool:
         return bool(float(own) < other)
     below = as_number(top_bits(own)) * ROUNDED > -other
     return bool(below and leader_of(branch(branch(key, LEADERS), slot // BLOCK)) != slot % BLOCK)
+
+
+@helper
+def whole_standing(slot: int, labels: Ints, key: int) -> int:
+    """The standing of an item as a whole number for `is_outranked`, rounded down."""
+    if len(labels) < MANY:
+        return branch(key, labels[slot])
+    return math.floor(standing_in_blocks(slot, labels, key) * WHOLE)
+
+
+@helper
+def is_outranked(slot: int, rival: int, whole: int, labels: Ints, key: int) -> bool:
+    """Whether `slot` goes after `rival`, of which `whole` is the whole standing, if their values are equal."""
+    if len(labels) < MANY:
+        return bool(branch(key, labels[slot]) < whole)
+    return is_outranked_in_blocks(slot, rival, whole / WHOLE, labels, key)
+
+
+@routine
+def is_outranked_in_blocks(slot: int, rival: int, other: float, labels: Ints, key: int) -> bool:
+    """The same for two of very many items; most are behind by their own bits."""
+    return bool(is_behind(slot, other, labels, key) or wins_tie_in_blocks(rival, slot, labels, key))
 
 
 @helper
