@@ -1,0 +1,99 @@
+"""Runs the few passes of numba that an ordinary function needs, each once.
+
+numba's own pipeline has 27 passes, for closures, context managers, generators, literal values, expressions of whole
+arrays, inlined source and more. Most of them go through the function to find nothing, and compute where variables live
+after each. A function that has nothing of these gets the same code from nine of them.
+"""
+
+from __future__ import annotations
+
+import builtins
+from types import CodeType
+from typing import Any
+
+from numba.core import compiler, consts, errors, rewrites, transforms, typed_passes, types, untyped_passes
+from numba.core.analysis import dead_branch_prune, rewrite_semantic_constants
+
+from toplist.core.compiling.numba_lowering import Lower
+
+SPECIAL_FLAGS = 0x20 | 0x80 | 0x100 | 0x200  # of code objects: generators and coroutines
+# Names of functions that passes left out here would treat.
+SPECIAL_NAMES = frozenset("hasattr isinstance literal_unroll literally objmode_context prange reduce stencil".split())
+
+
+class _Lowering(typed_passes.NativeLowering):
+    """numba's pass that writes LLVM code, with our way to write it."""
+
+    @property
+    def lowering_class(self) -> Any:
+        """What writes the code."""
+        return Lower
+
+
+class ShortPipeline:
+    """Compiles an ordinary function; it takes the place of numba's `PassManager`."""
+
+    pipeline_name = "nopython"
+
+    def __init__(self) -> None:
+        self.exec_times: dict[str, Any] = {}
+
+    def run(self, state: Any) -> None:
+        """Go from byte code to code for LLVM."""
+        step = "analyzing bytecode"
+        try:
+            untyped_passes.TranslateByteCode().run_pass(state)  # type: ignore[no-untyped-call]
+            untyped_passes.FixupArgs().run_pass(state)  # type: ignore[no-untyped-call]
+            function = state.func_ir
+            function.blocks = transforms.canonicalize_cfg(function.blocks)  # type: ignore[no-untyped-call]
+            if len(function.blocks) > 1:
+                rewrite_semantic_constants(function, state.args)  # type: ignore[no-untyped-call]
+                dead_branch_prune(function, state.args)  # type: ignore[no-untyped-call]
+            _rewrite(state)
+            untyped_passes.RewriteDynamicRaises().run_pass(state)  # type: ignore[no-untyped-call]
+            in_one_form = any(len(definitions) > 1 for definitions in function._definitions.values())
+            if in_one_form:
+                untyped_passes.ReconstructSSA().run_pass(state)  # type: ignore[no-untyped-call]
+            step = "nopython frontend"
+            typed_passes.NopythonTypeInference().run_pass(state)  # type: ignore[no-untyped-call]
+            if in_one_form:
+                typed_passes.PreLowerStripPhis().run_pass(state)  # type: ignore[no-untyped-call]
+            if any(_inlines_source(kind) for kind in state.typemap.values()):
+                typed_passes.InlineOverloads().run_pass(state)  # type: ignore[no-untyped-call]
+            typed_passes.NoPythonSupportedFeatureValidation().run_pass(state)  # type: ignore[no-untyped-call]
+            step = "native lowering"
+            _Lowering().run_pass(state)  # type: ignore[no-untyped-call]
+            typed_passes.NoPythonBackend().run_pass(state)  # type: ignore[no-untyped-call]
+        except errors.NumbaError as error:
+            error.args = (f"Failed in {self.pipeline_name} mode pipeline (step: {step})\n{error}",)
+            raise
+
+
+def _rewrite(state: Any) -> None:
+    """Simplify expressions with constants, as the index of a tuple."""
+    blocks = state.func_ir.blocks
+    for kind in rewrites.rewrite_registry.rewrites["before-inference"]:
+        rewrite = kind(state)
+        for label in list(blocks):
+            while rewrite.match(state.func_ir, blocks[label], state.typemap, state.calltypes):
+                blocks[label] = rewrite.apply()
+
+
+def _inlines_source(kind: Any) -> bool:
+    """Whether a call of a function of this type is replaced by its source."""
+    templates = kind.templates if isinstance(kind, types.Function) else ()
+    return any(getattr(template, "_inline_overloads", None) for template in templates)
+
+
+def is_ordinary(function: Any, flags: Any) -> bool:
+    """Whether a function needs no other passes."""
+    code = function.__code__
+    if code.co_flags & SPECIAL_FLAGS or code.co_exceptiontable:  # try, with
+        return False
+    if flags.enable_pyobject or flags.nrt or flags.debuginfo or not flags.enable_ssa or flags.no_rewrites or flags.auto_parallel.enabled:
+        return False
+    if any(isinstance(constant, CodeType) for constant in code.co_consts):  # closures and comprehensions
+        return False
+    if not SPECIAL_NAMES.isdisjoint(code.co_names) or not SPECIAL_NAMES.isdisjoint(code.co_freevars):
+        return False
+    return True
