@@ -21,7 +21,8 @@ from toplist.core.compiling import numba_public
 from toplist.core.compiling.cache_folder import ENDING, cache_folder, machine, trim
 from toplist.core.compiling.fingerprint import Fingerprint, part_classes
 from toplist.core.compiling.numba_libraries import CalleeLibrary, all_callees
-from toplist.core.compiling.only_cached import refuse_to_compile
+from toplist.core.compiling.numba_shortcuts import find_scipy_later
+from toplist.core.compiling.only_cached import compiling_is_refused, refuse_to_compile
 
 dumps: Any = serialize.dumps
 
@@ -50,6 +51,8 @@ class ContentCache:
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The compiled function from the disk; None if it is not there, and is to be compiled."""
+        if not self._may_have_files() and not compiling_is_refused():
+            return None
         file = self._file(signature)
         if file is None:
             return None
@@ -89,6 +92,11 @@ class ContentCache:
         """The compiled function from what was pickled, and numba's context."""
         return content
 
+    def _may_have_files(self) -> bool:
+        """Whether a file in the folder is of a function of this name: to look takes less time than to hash the code."""
+        folder, start = cache_folder(), f"{self._function.__name__}-"
+        return folder is not None and any(name.startswith(start) for name in os.listdir(folder))
+
     def _file(self, signature: Any) -> Path | None:
         """The file of this signature; None if it must not be cached."""
         folder = cache_folder()
@@ -106,6 +114,7 @@ class WholeCache(ContentCache):
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
         """The compiled function, of this signature: a class from within a function is another one where it is read."""
+        find_scipy_later()
         result = super().load_overload(signature, target_context)
         return result and result._replace(signature=result.signature.replace(args=tuple(signature)))
 

@@ -13,6 +13,8 @@ from typing import Any
 
 from numba.core import compiler, consts, errors, rewrites, transforms, typed_passes, types, untyped_passes
 from numba.core.analysis import dead_branch_prune, rewrite_semantic_constants
+from numba.core.ir_utils import build_definitions
+from numba.core.ssa import reconstruct_ssa
 
 from toplist.core.compiling.numba_lowering import Lower
 
@@ -53,11 +55,13 @@ class ShortPipeline:
             untyped_passes.RewriteDynamicRaises().run_pass(state)  # type: ignore[no-untyped-call]
             in_one_form = any(len(definitions) > 1 for definitions in function._definitions.values())
             if in_one_form:
-                untyped_passes.ReconstructSSA().run_pass(state)  # type: ignore[no-untyped-call]
+                function = state.func_ir = reconstruct_ssa(function)  # type: ignore[no-untyped-call]
+                function._definitions = build_definitions(function.blocks)  # type: ignore[no-untyped-call]
             step = "nopython frontend"
             typed_passes.NopythonTypeInference().run_pass(state)  # type: ignore[no-untyped-call]
             if in_one_form:
-                typed_passes.PreLowerStripPhis().run_pass(state)  # type: ignore[no-untyped-call]
+                state.func_ir = typed_passes.PreLowerStripPhis()._strip_phi_nodes(function)  # type: ignore[no-untyped-call]
+                state.func_ir._definitions = build_definitions(state.func_ir.blocks)  # type: ignore[no-untyped-call]
             if any(_inlines_source(kind) for kind in state.typemap.values()):
                 typed_passes.InlineOverloads().run_pass(state)  # type: ignore[no-untyped-call]
             typed_passes.NoPythonSupportedFeatureValidation().run_pass(state)  # type: ignore[no-untyped-call]

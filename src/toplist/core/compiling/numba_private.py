@@ -19,18 +19,17 @@ import os
 import pickle
 import secrets
 import time
-from contextlib import nullcontext
 from typing import Any
 
 import numba
 import numpy as np
-from numba.core import compiler, event, itanium_mangler, registry
+from numba.core import compiler, itanium_mangler, registry
 
 from toplist.core.compiling import numba_public
 from toplist.core.compiling.numba_cache import OPTIONS, ContentCache, LinkingCache, WholeCache, dumps
 from toplist.core.compiling.numba_libraries import CalleeLibrary, WholeLibrary
 from toplist.core.compiling.numba_passes import ShortPipeline, is_ordinary
-from toplist.core.compiling.replaced import replaced
+from toplist.core.compiling.numba_shortcuts import SharedFlags, find_scipy_later, shortcuts
 
 __all__ = ["OPTIONS", "ContentCache", "LinkingCache"]
 
@@ -60,6 +59,10 @@ def keep_on_disk(dispatcher: Any, function: Any, options: str) -> None:
 class _Compiler(compiler.Compiler):
     """Takes the shortest way for ordinary functions."""
 
+    def _compile_core(self) -> Any:
+        self.state.flags = SharedFlags.of(self.state.flags)
+        return super()._compile_core()  # type: ignore[no-untyped-call]
+
     def define_pipelines(self) -> Any:
         """Steps from byte code to code for LLVM."""
         if is_ordinary(self.state.func_id.func, self.state.flags):
@@ -77,8 +80,7 @@ class WholeCompiler(_Compiler):
         state.library = WholeLibrary(state.targetctx.codegen(), func.__qualname__)  # type: ignore[no-untyped-call]
         state.library.enable_object_caching()
         state.flags.no_cfunc_wrapper = True  # it is never called from C
-        # Numba would measure how long it holds its locks, at every call of LLVM for all functions that are under way.
-        with numba_public.no_garbage_collection(), replaced((event, "install_timer", _no_timer)):
+        with shortcuts(_compile_callee):
             result: Any = super().compile_extra(func)  # type: ignore[no-untyped-call]
         for environment in result._find_referenced_environments():
             result.library.codegen.set_env(environment.env_name, environment)
@@ -101,6 +103,8 @@ class CalleeCompiler(_Compiler):
     def _load_or_compile(self, func: Any) -> Any:
         """Load a callee with all that it calls itself, or compile it: other policies and processes call it too."""
         state = self.state
+        if func.__module__.partition(".")[0] == "numba":  # one of many of the same name
+            return self._compile(func)
         cache = LinkingCache(func, f"linked, {state.flags.forceinline}")
         result = cache.load_overload(state.args, state.targetctx)
         if result is None or result.signature.args != tuple(state.args):  # as of a class defined within a function
@@ -119,10 +123,15 @@ class CalleeCompiler(_Compiler):
         return super().compile_extra(func)  # type: ignore[no-untyped-call]
 
 
-def _no_timer(*_: Any) -> Any:
-    return nullcontext()
+def _compile_callee(*arguments: Any, pipeline_class: Any = compiler.Compiler, **options: Any) -> Any:
+    """As numba's `compile_extra`, but its own functions, as `max`, are compiled for linking too."""
+    flags = options.get("flags")
+    if pipeline_class is compiler.Compiler and flags is not None and not flags.nrt and not flags.enable_pyobject:
+        pipeline_class = CalleeCompiler
+    return compile_extra(*arguments, pipeline_class=pipeline_class, **options)
 
 
+compile_extra: Any = compiler.compile_extra
 compiled_callees: dict[Any, Any] = {}  # numba keeps them for the life of the process too
 _PROCESS = secrets.token_hex(8)
 
@@ -169,6 +178,7 @@ def bytes_in_memory(kind: Any) -> int:
 
 def self_test() -> None:
     """Compile and run a small program; raises an error if this numba does not do what this module relies on."""
+    find_scipy_later()
     numba.extending.register_jitable(**callee_options(), forceinline=True)(_increment)
     values = np.arange(3.0)
     signature = (numba.typeof(values),)  # type: ignore[no-untyped-call]
