@@ -18,6 +18,8 @@ from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
 from numba.core.errors import LoweringError, new_error_context
 from numba.np import arrayobj
 
+from toplist.core.compiling.numba_libraries import CalleeLibrary
+
 # Instructions without effect, which can be dropped where nothing uses their value.
 PURE = frozenset(
     "add and ashr bitcast extractvalue fcmp getelementptr icmp insertvalue inttoptr load lshr mul or ptrtoint select sext "
@@ -48,8 +50,10 @@ class Lower(lowering.Lower):
     """As numba's, with less code for arguments, variables and arrays."""
 
     def setup_function(self, fndesc: Any) -> None:
-        """Declare the function, with our builder."""
+        """Declare the function, with our builder; a routine is too large to be inlined, even where LLVM would."""
         super().setup_function(fndesc)  # type: ignore[no-untyped-call]
+        if isinstance(self.library, CalleeLibrary) and not fndesc.inline:
+            self.function.attributes.add("noinline")
         self.builder.__class__ = _Builder
 
     def lower_normal_function(self, fndesc: Any) -> None:
