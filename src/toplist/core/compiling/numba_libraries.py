@@ -73,7 +73,9 @@ class WholeLibrary(JITCodeLibrary):
             self._final_module.link_in(_own_module(library), preserve=True)
         self._hide_callees()
         builder: Any = self._codegen._pass_builder()
-        builder.getModulePassManager().run(self._final_module, builder)  # numba's second round; its first is for references
+        builder.getModulePassManager().run(
+            self._final_module, builder
+        )  # numba's second round; its first is for references
         self._finalize_final_module()  # type: ignore[no-untyped-call]
 
     def _hide_callees(self) -> None:

@@ -22,8 +22,30 @@ from toplist.core.compiling.numba_libraries import CalleeLibrary
 
 # Instructions without effect, which can be dropped where nothing uses their value.
 PURE = frozenset(
-    "add and ashr bitcast extractvalue fcmp getelementptr icmp insertvalue inttoptr load lshr mul or ptrtoint select sext "
-    "shl sub trunc xor zext".split()
+    [
+        "add",
+        "and",
+        "ashr",
+        "bitcast",
+        "extractvalue",
+        "fcmp",
+        "getelementptr",
+        "icmp",
+        "insertvalue",
+        "inttoptr",
+        "load",
+        "lshr",
+        "mul",
+        "or",
+        "ptrtoint",
+        "select",
+        "sext",
+        "shl",
+        "sub",
+        "trunc",
+        "xor",
+        "zext",
+    ]
 )
 
 
@@ -107,7 +129,11 @@ class Lower(lowering.Lower):
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         """Read an element of an array, whose fields are then needed as values only."""
         kind, index_kind = signature.args
-        if self.typeof(value.name) != kind or not _is_element(kind, index_kind) or isinstance(signature.return_type, types.Buffer):  # type: ignore[no-untyped-call]
+        if (
+            self.typeof(value.name) != kind
+            or not _is_element(kind, index_kind)
+            or isinstance(signature.return_type, types.Buffer)
+        ):  # type: ignore[no-untyped-call]
             return super().lower_getitem(resty, expr, value, index, signature)  # type: ignore[no-untyped-call]
         pointer = self._element(kind, index_kind, value, index)
         read = arrayobj.load_item(self.context, self.builder, kind, pointer)  # type: ignore[no-untyped-call]

@@ -7,11 +7,10 @@ after each. A function that has nothing of these gets the same code from nine of
 
 from __future__ import annotations
 
-import builtins
 from types import CodeType
 from typing import Any
 
-from numba.core import compiler, consts, errors, rewrites, transforms, typed_passes, types, untyped_passes
+from numba.core import errors, rewrites, transforms, typed_passes, types, untyped_passes
 from numba.core.analysis import dead_branch_prune, rewrite_semantic_constants
 from numba.core.ir_utils import build_definitions
 from numba.core.ssa import reconstruct_ssa
@@ -20,7 +19,9 @@ from toplist.core.compiling.numba_lowering import Lower
 
 SPECIAL_FLAGS = 0x20 | 0x80 | 0x100 | 0x200  # of code objects: generators and coroutines
 # Names of functions that passes left out here would treat.
-SPECIAL_NAMES = frozenset("hasattr isinstance literal_unroll literally objmode_context prange reduce stencil".split())
+SPECIAL_NAMES = frozenset(
+    ["hasattr", "isinstance", "literal_unroll", "literally", "objmode_context", "prange", "reduce", "stencil"]
+)
 
 
 class _Lowering(typed_passes.NativeLowering):
@@ -92,12 +93,13 @@ def _inlines_source(kind: Any) -> bool:
 def is_ordinary(function: Any, flags: Any) -> bool:
     """Whether a function needs no other passes."""
     code = function.__code__
-    if code.co_flags & SPECIAL_FLAGS or code.co_exceptiontable:  # try, with
-        return False
-    if flags.enable_pyobject or flags.nrt or flags.debuginfo or not flags.enable_ssa or flags.no_rewrites or flags.auto_parallel.enabled:
-        return False
-    if any(isinstance(constant, CodeType) for constant in code.co_consts):  # closures and comprehensions
-        return False
-    if not SPECIAL_NAMES.isdisjoint(code.co_names) or not SPECIAL_NAMES.isdisjoint(code.co_freevars):
-        return False
-    return True
+    closures = any(isinstance(constant, CodeType) for constant in code.co_consts)  # comprehensions, too
+    unusual = flags.enable_pyobject or flags.nrt or flags.debuginfo or flags.no_rewrites or not flags.enable_ssa
+    return not (
+        closures
+        or unusual
+        or flags.auto_parallel.enabled
+        or code.co_flags & SPECIAL_FLAGS
+        or code.co_exceptiontable  # try, with
+        or SPECIAL_NAMES.intersection(code.co_names + code.co_freevars)
+    )

@@ -25,7 +25,6 @@ import numba
 import numpy as np
 from numba.core import compiler, itanium_mangler, registry
 
-from toplist.core.compiling import numba_public
 from toplist.core.compiling.numba_cache import OPTIONS, ContentCache, LinkingCache, WholeCache, dumps
 from toplist.core.compiling.numba_libraries import CalleeLibrary, WholeLibrary
 from toplist.core.compiling.numba_passes import ShortPipeline, is_ordinary
@@ -135,6 +134,8 @@ def _compile_callee(*arguments: Any, pipeline_class: Any = compiler.Compiler, **
 
 
 compile_extra: Any = compiler.compile_extra
+
+
 class _Kept:
     """How long those callees took to compile that were written to the disk."""
 

@@ -100,7 +100,11 @@ def _refresh(refresh: Callable[[Any], None]) -> Callable[[Any], None]:
 
 def _registered(context: Any) -> int:
     """How many functions, attributes and others are in the lists that a context knows."""
-    return sum(len(getattr(registry, name)) for registry, loader in context._registries.items() for name in loader.registry_items)
+    return sum(
+        len(getattr(registry, name))
+        for registry, loader in context._registries.items()
+        for name in loader.registry_items
+    )
 
 
 @cache
