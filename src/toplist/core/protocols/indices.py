@@ -230,6 +230,77 @@ class HotShortlist(Protocol):
 
 
 @protocol
+class HotSearch(Protocol):
+    """Scratch space of an index that draws: finds the candidates whose draws matter to a list (hot)."""
+
+    def suits_search(self, cache: Any, candidates: Ints, wanted: int) -> bool:
+        """Whether looking at a few candidates only would find the best.
+
+        Parameters
+        ----------
+        cache : LazyDraws
+            What is known of the draws.
+        candidates : ndarray of int
+            Eligible items, in increasing order.
+        wanted : int
+            Number of items to choose.
+
+        Returns
+        -------
+        bool
+            Whether to call `find_draws` instead of `draw_all`.
+        """
+        ...
+
+    def find_draws(self, belief: Any, cache: Any, request: Request, key: int) -> int:
+        """Draw for the candidates whose draws may reach the level; those of others stay below it.
+
+        Parameters
+        ----------
+        belief : NamedTuple of ndarray
+            Counts.
+        cache : LazyDraws
+            What is known of the draws; its first items and values are filled.
+        request : Request
+            Input for the list.
+        key : int
+            Key of the list's draws.
+
+        Returns
+        -------
+        int
+            Number of draws.
+        """
+        ...
+
+    def find_again(self, belief: Any, cache: Any, request: Request, key: int, level: float) -> int:
+        """Draw for the candidates whose draws may reach a lower level.
+
+        Parameters
+        ----------
+        belief, cache, request, key
+            As for `find_draws`.
+        level : float
+            The level.
+
+        Returns
+        -------
+        int
+            Number of draws.
+        """
+        ...
+
+    def draw_all(self, belief: Any, cache: Any, request: Request, key: int) -> None:
+        """Draw for every candidate.
+
+        Parameters
+        ----------
+        belief, cache, request, key
+            As for `find_draws`; the values are filled in the order of the candidates.
+        """
+
+
+@protocol
 class HotSelection(Protocol):
     """Scratch space of what selects: the best few of many, for the lengths that lists can have (hot)."""
 
