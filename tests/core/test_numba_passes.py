@@ -176,7 +176,7 @@ def test_arguments_are_not_put_together_for_a_field(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("TOPLIST_CACHE_DIR", str(tmp_path))  # empty, so that it is compiled
     assert compiled(twice_the_weight)(example()) == 1.0
     (result,) = [result for key, result in compiled_callees.items() if key[0] is weight_of]
-    code = str(result.library._final_module)
+    code = result.library.get_llvm_str()
     assert "define" in code
     assert "insertvalue" not in code
 
@@ -205,3 +205,19 @@ def test_scipy_is_not_imported_until_it_is_used(tmp_path: Path) -> None:
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
     )
     assert ended.stdout.strip() == "False 12.0 1.5", ended.stderr
+
+
+def test_functions_that_numba_compiled_for_us_work_elsewhere(tmp_path: Path) -> None:
+    """Code for linking only cannot be called: in a process of its own, which would end."""
+    program = (
+        "import numba\n"
+        "from toplist.core.compiling import compiled\n"
+        "@numba.njit\n"
+        "def double(x):\n    return max(2.0 * x, 0.5)\n"
+        "print(compiled(lambda x: double(x) + max(x, 4.0))(3.0), double(3.0), numba.njit(lambda x: max(x, 5.0))(3.0))\n"
+    )
+    environment = os.environ | {"TOPLIST_CACHE_DIR": str(tmp_path)}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.stdout.strip() == "10.0 6.0 5.0", ended.stderr

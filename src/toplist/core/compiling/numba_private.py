@@ -103,7 +103,7 @@ class CalleeCompiler(_Compiler):
     def _load_or_compile(self, func: Any) -> Any:
         """Load a callee with all that it calls itself, or compile it: other policies and processes call it too."""
         state = self.state
-        if func.__module__.partition(".")[0] == "numba":  # one of many of the same name
+        if _is_of_numba(func):  # one of many of the same name
             return self._compile(func)
         cache = LinkingCache(func, f"linked, {state.flags.forceinline}")
         result = cache.load_overload(state.args, state.targetctx)
@@ -125,12 +125,19 @@ class CalleeCompiler(_Compiler):
         return super().compile_extra(func)  # type: ignore[no-untyped-call]
 
 
-def _compile_callee(*arguments: Any, pipeline_class: Any = compiler.Compiler, **options: Any) -> Any:
-    """As numba's `compile_extra`, but its own functions, as `max`, are compiled for linking too."""
-    flags = options.get("flags")
-    if pipeline_class is compiler.Compiler and flags is not None and not flags.nrt and not flags.enable_pyobject:
-        pipeline_class = CalleeCompiler
-    return compile_extra(*arguments, pipeline_class=pipeline_class, **options)
+def _compile_callee(typing: Any, target: Any, func: Any, *others: Any, **options: Any) -> Any:
+    """As numba's `compile_extra`, but its own functions, as `max`, are compiled for linking too.
+
+    Those of others may be called from Python as well.
+    """
+    flags = options["flags"]
+    if _is_of_numba(func) and not flags.nrt and options["pipeline_class"] is compiler.Compiler:
+        options["pipeline_class"] = CalleeCompiler
+    return compile_extra(typing, target, func, *others, **options)
+
+
+def _is_of_numba(function: Any) -> bool:
+    return str(function.__module__).partition(".")[0] == "numba"
 
 
 compile_extra: Any = compiler.compile_extra
