@@ -34,7 +34,7 @@ def example() -> Outer:
     return Outer(Inner(np.arange(1, 9), 0.5), np.arange(12.0).reshape(3, 4), 3)
 
 
-def outer_parts(value: Any) -> float:
+def outer_parts(value: Any) -> Any:
     """Fields of fields, in several blocks."""
     counts, weight = value.inner.counts, value.inner.weight
     total = 0.0
@@ -45,7 +45,7 @@ def outer_parts(value: Any) -> float:
     return total + value.rows[value.number - 1, 1]
 
 
-def negative_indices(value: Any) -> float:
+def negative_indices(value: Any) -> Any:
     """From the end, and with an index of another type."""
     last = value.inner.counts[-1]
     value.rows[-1, -2] = last
@@ -53,13 +53,13 @@ def negative_indices(value: Any) -> float:
     return value.rows[-1, -2] + value.rows[0, 1] + value.inner.counts[np.int8(-2)]
 
 
-def types_of_a_variable(value: Any) -> float:
+def types_of_a_variable(value: Any) -> Any:
     """A whole number first, then a float; and one that is set in one branch only."""
     number = value.number
     number = number + value.inner.weight
     if number > 1.0:
         number += 1
-        found = 2
+        found: Any = 2
     else:
         found = 5.5
     return number * found
@@ -74,7 +74,7 @@ def search(value: Any) -> int:
     return -1
 
 
-def swap(value: Any) -> int:
+def swap(value: Any) -> Any:
     """Variables that exchange their values in a loop."""
     a, b = 1, value.number
     while a < 100:
@@ -82,7 +82,7 @@ def swap(value: Any) -> int:
     return a * 1000 + b
 
 
-def views(value: Any) -> float:
+def views(value: Any) -> Any:
     """Slices and rows are arrays."""
     row = value.rows[1]
     part = value.rows[1:, 2]
@@ -91,13 +91,13 @@ def views(value: Any) -> float:
     return row.sum() + part[1] + value.inner.counts[2:5].sum()
 
 
-def constant_index(value: Any) -> float:
+def constant_index(value: Any) -> Any:
     """An index that is known before the types are."""
     pair = (value.number, value.inner)
     return pair[0] + pair[1].weight + pair[1][0][0]
 
 
-def sum_row(row: Any, nothing: Any = None) -> float:
+def sum_row(row: Any, nothing: Any = None) -> Any:
     if nothing is None:
         total = 0.0
         for entry in row:
@@ -109,12 +109,12 @@ def sum_row(row: Any, nothing: Any = None) -> float:
 helper(sum_row)
 
 
-def omitted(value: Any) -> float:
+def omitted(value: Any) -> Any:
     """An argument that is left out; the branch that needs it does not compile without."""
     return sum_row(value.rows[2])
 
 
-def closure(value: Any) -> float:
+def closure(value: Any) -> Any:
     """A function within the function."""
 
     def double(number: float) -> float:
@@ -141,7 +141,7 @@ def test_results_are_those_of_the_source_and_of_numba(function: Callable[[Any], 
 
 
 def test_functions_that_need_other_passes_are_told_from_ordinary_ones() -> None:
-    flags: Any = numba.core.compiler.Flags()
+    flags: Any = compiler.Flags()  # type: ignore[no-untyped-call]
     flags.nrt = False
     assert all(is_ordinary(function, flags) for function in ORDINARY)
     assert not is_ordinary(closure, flags)
@@ -150,7 +150,7 @@ def test_functions_that_need_other_passes_are_told_from_ordinary_ones() -> None:
     assert not is_ordinary(search, flags)
 
 
-def fails(value: Any, number: int) -> int:
+def fails(value: Any, number: int) -> Any:
     if number < 0:
         raise ValueError("below zero", 17)
     return value.number
@@ -164,11 +164,11 @@ def test_errors_keep_their_arguments() -> None:
 
 
 @helper
-def weight_of(value: Any) -> float:
+def weight_of(value: Any) -> Any:
     return value.inner.weight
 
 
-def twice_the_weight(value: Any) -> float:
+def twice_the_weight(value: Any) -> Any:
     return weight_of(value) + weight_of(value)
 
 

@@ -72,7 +72,7 @@ class WholeLibrary(JITCodeLibrary):
             self._reload_init.update(library._reload_init)
             self._final_module.link_in(_own_module(library), preserve=True)
         self._hide_callees()
-        builder: Any = self._codegen._pass_builder()
+        builder: Any = self._codegen._pass_builder()  # type: ignore[no-untyped-call]
         builder.getModulePassManager().run(
             self._final_module, builder
         )  # numba's second round; its first is for references

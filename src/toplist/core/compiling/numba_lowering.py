@@ -12,14 +12,14 @@ from collections import Counter
 from typing import Any
 
 from llvmlite import ir as llvm  # type: ignore[import-untyped]
-from llvmlite.ir import instructions as llvm_instructions
-from numba.core import ir, lowering, types
+from llvmlite.ir import instructions as llvm_instructions  # type: ignore[import-untyped]
+from numba.core import errors, ir, lowering, types
 from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
-from numba.core.errors import LoweringError, new_error_context
 from numba.np import arrayobj
 
 from toplist.core.compiling.numba_libraries import CalleeLibrary
 
+new_error_context: Any = vars(errors)["new_error_context"]
 # Instructions without effect, which can be dropped where nothing uses their value.
 PURE = frozenset(
     [
@@ -91,7 +91,7 @@ class Lower(lowering.Lower):
             try:
                 self.lower_inst(instruction)  # type: ignore[no-untyped-call]
             except Exception:
-                with new_error_context(  # type: ignore[no-untyped-call]
+                with new_error_context(
                     'lowering "{inst}" at {loc}', inst=instruction, loc=self.loc, errcls_=_lowering_error(self.loc)
                 ):
                     raise
@@ -129,11 +129,7 @@ class Lower(lowering.Lower):
     def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         """Read an element of an array, whose fields are then needed as values only."""
         kind, index_kind = signature.args
-        if (
-            self.typeof(value.name) != kind
-            or not _is_element(kind, index_kind)
-            or isinstance(signature.return_type, types.Buffer)
-        ):  # type: ignore[no-untyped-call]
+        if self.typeof(value.name) != kind or not _is_element(kind, index_kind):  # type: ignore[no-untyped-call]
             return super().lower_getitem(resty, expr, value, index, signature)  # type: ignore[no-untyped-call]
         pointer = self._element(kind, index_kind, value, index)
         read = arrayobj.load_item(self.context, self.builder, kind, pointer)  # type: ignore[no-untyped-call]
@@ -186,7 +182,7 @@ def _is_element(kind: Any, index_kind: Any) -> bool:
 
 
 def _lowering_error(loc: Any) -> Any:
-    return lambda message: LoweringError(message, loc=loc)  # type: ignore[no-untyped-call]
+    return lambda message: errors.LoweringError(message, loc=loc)
 
 
 def _drop_unused(function: Any) -> None:

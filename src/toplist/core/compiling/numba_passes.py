@@ -2,7 +2,7 @@
 
 numba's own pipeline has 27 passes, for closures, context managers, generators, literal values, expressions of whole
 arrays, inlined source and more. Most of them go through the function to find nothing, and compute where variables live
-after each. A function that has nothing of these gets the same code from nine of them.
+after each. A function that has nothing of these gets the same code from a dozen of them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 from types import CodeType
 from typing import Any
 
-from numba.core import errors, rewrites, transforms, typed_passes, types, untyped_passes
+from numba.core import errors, transforms, typed_passes, types, untyped_passes
 from numba.core.analysis import dead_branch_prune, rewrite_semantic_constants
 from numba.core.ir_utils import build_definitions
+from numba.core.rewrites.registry import rewrite_registry
 from numba.core.ssa import reconstruct_ssa
 
 from toplist.core.compiling.numba_lowering import Lower
@@ -77,7 +78,7 @@ class ShortPipeline:
 def _rewrite(state: Any) -> None:
     """Simplify expressions with constants, as the index of a tuple."""
     blocks = state.func_ir.blocks
-    for kind in rewrites.rewrite_registry.rewrites["before-inference"]:
+    for kind in rewrite_registry.rewrites["before-inference"]:
         rewrite = kind(state)
         for label in list(blocks):
             while rewrite.match(state.func_ir, blocks[label], state.typemap, state.calltypes):

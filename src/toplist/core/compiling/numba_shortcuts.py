@@ -32,16 +32,18 @@ class SharedFlags(compiler.Flags):
 
     __slots__ = ("_hash",)
 
+    _hash: int
+
     @classmethod
     def of(cls, flags: Any) -> Any:
         """The same options."""
-        made = cls(flags)
+        made: Any = cls(flags)
         made._hash = hash(str(made.values()))
         return made
 
     def copy(self) -> Any:
         """What callees inherit from."""
-        inherited = compiler.Flags(self)  # type: ignore[no-untyped-call]
+        inherited: Any = compiler.Flags(self)  # type: ignore[no-untyped-call]
         inherited.forceinline = inherited.no_cpython_wrapper = inherited.no_cfunc_wrapper = inherited.release_gil = True
         inherited = SharedFlags.of(inherited)
         return _shared.setdefault(inherited, inherited)
@@ -50,7 +52,7 @@ class SharedFlags(compiler.Flags):
         return int(self._hash)
 
     def __eq__(self, other: object) -> bool:
-        return self is other or bool(super().__eq__(other))
+        return self is other or bool(super().__eq__(other))  # type: ignore[no-untyped-call]
 
 
 @contextmanager
