@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -51,11 +51,10 @@ class LazyDraws(NamedTuple):
     value: Floats  # ... and their draws
     drawn: Ints  # one element: number of draws, to monitor the cost
     blocks: BlockLimits  # empty below MANY items
-    search: Any  # finds the draws that matter: a part of its own, so that items that stay few need no code for blocks
 
 
-def no_draws(problem: Problem, search: Any) -> LazyDraws:
-    """Nothing is computed yet; `search` is a HotSearch."""
+def no_draws(problem: Problem) -> LazyDraws:
+    """Nothing is computed yet."""
     items, blocks = problem.items, block_count(problem)
     return LazyDraws(
         examined=np.full(items, -1.0),
@@ -83,7 +82,6 @@ def no_draws(problem: Problem, search: Any) -> LazyDraws:
             noted=np.zeros((5, TOGETHER if blocks > 0 else 0)),
             keys=np.zeros(TOGETHER if blocks > 0 else 0, dtype=np.int64),
         ),
-        search=search,
     )
 
 
