@@ -94,19 +94,19 @@ class EnvironmentLink:
         World and users.
     run : Run
         State of the run; its arrays are filled in place.
+    samples : bool
+        Whether the policy gets samples before the first step; otherwise their machine code is not needed.
     """
 
-    def __init__(self, environment: Environment, run: Run) -> None:
+    def __init__(self, environment: Environment, run: Run, samples: bool) -> None:
         answers = Answers(np.zeros(2, dtype=np.int64), np.zeros(1))
-        self._kept = Kept((environment, run, answers), LINKED)  # for as long as its address is in use
-        begin_step_code, visit_code, attraction_alone_code = self._kept.code
+        functions = LINKED | SAMPLED if samples else LINKED
+        self._kept = Kept((environment, run, answers), functions)  # for as long as its address is in use
+        codes = dict(zip(functions, self._kept.code, strict=True))
         self.environment = LinkedEnvironment(
-            self._kept.address, begin_step_code, visit_code, attraction_alone_code, answers
+            self._kept.address, codes[begin_step], codes[visit], codes.get(attraction_alone, 0), answers
         )
 
 
-LINKED = {
-    begin_step: (types.int64, types.int64, types.float64),
-    visit: (types.int64,),
-    attraction_alone: (types.int64,),
-}
+LINKED = {begin_step: (types.int64, types.int64, types.float64), visit: (types.int64,)}
+SAMPLED = {attraction_alone: (types.int64,)}

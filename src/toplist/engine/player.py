@@ -215,7 +215,8 @@ class Player:
         if not linked:
             return Environment(self.setup.world, self.users), self.run
         if self._link is None:
-            self._link = EnvironmentLink(Environment(self.setup.world, self.users), self.run)
+            environment = Environment(self.setup.world, self.users)
+            self._link = EnvironmentLink(environment, self.run, self._sampled_positions > 0)
         if self._linked_run is None:
             self._linked_run = self.run._replace(moment=())  # whose type would differ from world to world
         return self._link.environment, self._linked_run

@@ -28,7 +28,7 @@ from without_device import CAPABILITY, signature_of, without_device
 from toplist import make
 from toplist.core.compiling import fingerprint
 from toplist.core.compiling.numba_private import ContentCache
-from toplist.core.compiling.numba_public import rare_garbage_collection
+from toplist.core.compiling.numba_public import no_garbage_collection
 from toplist.core.compiling.replaced import replaced
 from toplist.engine.gpu import cuda_target
 from toplist.engine.gpu.batch import BatchLayout
@@ -61,7 +61,7 @@ def assembly(name: str, level: int = cuda_target.OPTIMISATION) -> str:
 def assembly_of(layout: BatchLayout, level: int) -> str:
     """The kernel of a layout; `level` is that of NVIDIA's optimisation."""
     cuda, signature = numba_cuda(), signature_of(layout)
-    with without_device(), replaced((cuda_target, "OPTIMISATION", level)), kernel_code(), rare_garbage_collection():
+    with without_device(), replaced((cuda_target, "OPTIMISATION", level)), kernel_code(), no_garbage_collection():
         text, _ = cuda.compile(kernel_source(cuda, layout), signature, cc=CAPABILITY, device=False, abi="numba")
     return str(text)
 

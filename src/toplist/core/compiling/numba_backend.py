@@ -46,8 +46,8 @@ def choose_backend() -> ModuleType:
 
 def _test_once(private: ModuleType) -> None:
     """Test the private parts, unless they have passed on this machine before."""
-    source = Path(private.__file__ or "").read_bytes()
-    name = hashlib.sha256(repr((machine(), source)).encode()).hexdigest()[:32]
+    sources = [path.read_bytes() for path in sorted(Path(private.__file__ or "").parent.glob("numba_*.py"))]
+    name = hashlib.sha256(repr((machine(), sources)).encode()).hexdigest()[:32]
     folder = cache_folder()
     passed = None if folder is None else folder / f"passed-{name}"
     if passed is not None and passed.exists():

@@ -14,7 +14,6 @@ from typing import Any
 import numba
 
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-BETWEEN_COLLECTIONS = 50_000  # new objects
 
 
 def callee_options() -> dict[str, Any]:
@@ -32,12 +31,12 @@ def keep_on_disk(dispatcher: Any, function: Any, options: str) -> None:
 
 
 @contextmanager
-def rare_garbage_collection() -> Iterator[None]:
-    """Collect garbage less often: compiling makes millions of objects that stay for a while."""
-    often, *others = gc.get_threshold()
-    if 0 < often < BETWEEN_COLLECTIONS:
-        gc.set_threshold(BETWEEN_COLLECTIONS, *others)
+def no_garbage_collection() -> Iterator[None]:
+    """Collect no garbage: compiling makes millions of objects, almost all of which stay until it has ended."""
+    was_enabled = gc.isenabled()
+    gc.disable()
     try:
         yield
     finally:
-        gc.set_threshold(often, *others)
+        if was_enabled:
+            gc.enable()

@@ -23,7 +23,12 @@ def only_cached() -> Iterator[None]:
         _only_cached.reset(token)
 
 
+def compiling_is_refused() -> bool:
+    """Whether this is within `only_cached`."""
+    return _only_cached.get()
+
+
 def refuse_to_compile(name: str) -> None:
     """Raise `NotCached` within `only_cached`; called where machine code was not found on the disk."""
-    if _only_cached.get():
+    if compiling_is_refused():
         raise NotCached(f"{name} is not compiled yet")

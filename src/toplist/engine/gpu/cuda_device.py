@@ -13,7 +13,7 @@ import numpy as np
 
 from toplist.core.compiling import COMPILE_ERRORS, fingerprint
 from toplist.core.compiling.compile import backend
-from toplist.core.compiling.numba_public import rare_garbage_collection
+from toplist.core.compiling.numba_public import no_garbage_collection
 from toplist.core.problem import InvalidInput
 from toplist.engine.gpu.batch import LANES, Batch, BatchLayout
 from toplist.engine.gpu.cuda_arrays import CudaArrays
@@ -161,7 +161,7 @@ def kernel_for(cuda: Any, layout: BatchLayout, arguments: tuple[Any, ...], regis
             code = fingerprint(CudaArrays, kernel_code), known, version("numba-cuda")
             backend.keep_on_disk(kernel, play_one_run, repr(code))
             try:
-                with kernel_code(), rare_garbage_collection():
+                with kernel_code(), no_garbage_collection():
                     kernel.compile(signature)
             except (*COMPILE_ERRORS, failed, NotImplementedError) as error:
                 raise layout.player.does_not_compile(error) from None
