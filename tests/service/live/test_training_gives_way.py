@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -45,9 +46,9 @@ def test_training_ends_when_the_service_stops() -> None:
     for _ in range(10):
         pause()
     stopping.set()
+    time.sleep(2 * SLICE)
     with pytest.raises(StoreUnavailable, match="stopping"):
-        while True:
-            pause()
+        pause()
 
 
 def test_training_pauses_in_each_event_and_new_items_are_checked_in_its_thread(

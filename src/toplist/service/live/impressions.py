@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from toplist.service.errors import NotFound, Refused
 from toplist.service.live.guardrail import broken_guardrail, stop_rows
@@ -40,7 +41,7 @@ BYTES_CLOSED_AT_ONCE = 16 << 20  # of their lists, where these have many feature
 ListEvents = dict[int, ListEvent]  # lists that had to be read from the log, by seq
 
 
-class TakenReport(NamedTuple):
+class TakenReport(Struct, frozen=True, gc=False):
     """A report that was taken in."""
 
     reply: ReportReply
@@ -64,7 +65,7 @@ class Impressions:
         now = self._transactions.clock()
         until = now if self._transactions.clock.is_believed else 0
         state, one, lists = await self._prepare(impression, now, until, final=report.final)
-        with self._transactions.change():
+        try:
             was_open = one.is_open
             if one.damage is not None and was_open:
                 merged, rows = MergedReport(), close_rows(state, one, lists, now, one.due)
@@ -78,6 +79,9 @@ class Impressions:
             outcome = ("counted" if rows else "duplicate") if reply.counted else str(reply.why)
             taken = TakenReport(reply, outcome, None if ranking is None else ranking.name)
             reason = one.outcome.reason if was_open else None  # now, as another report may close it during the commit
+        except BaseException as problem:
+            self._transactions.fail_change(problem)
+            raise
         del lists  # large ones, and the disk may be slow
         await self._transactions.commit(rows)
         self._count_learned(reason)

@@ -162,9 +162,12 @@ class Lists:
                 if not weighs or (draft is not None and draft.fits(state, ranking, request.segment)):
                     break
                 draft = await self._weigher.draft(state, ranking, request)
-            with self._transactions.change():
+            try:
                 made, event, rows = self._make(state, ranking, request, draft if weighs else None, placed, begun)
                 reply = list_reply(made, event, name, request)
+            except BaseException as problem:
+                self._transactions.fail_change(problem)
+                raise
             ids.append(made.id)
             await self._transactions.commit(rows)
             return reply
