@@ -86,7 +86,7 @@ class Impressions:
             self._transactions.fail_change(problem)
             raise
         del lists  # large ones, and the disk may be slow
-        await self._transactions.commit(rows)
+        await state.commits.write(rows)
         self._count_learned(reason)
         return taken
 
