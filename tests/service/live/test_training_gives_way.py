@@ -12,6 +12,7 @@ from toplist.service.errors import StoreUnavailable
 from toplist.service.live import change_policy, pauses
 from toplist.service.live.pauses import LOOK_EVERY, REST, SLICE, Pauses
 from toplist.service.log import training
+from toplist.service.log.replay import change_items
 from toplist.service.wire import RankingChange
 
 
@@ -62,7 +63,7 @@ def test_training_pauses_in_each_event_and_new_items_are_checked_in_its_thread(
             loop, trained = asyncio.get_running_loop(), training.train_learners
             paused: list[threading.Thread] = []
             applied: list[threading.Thread] = []
-            change, pause = change_policy.change_items, Pauses.__call__
+            change, pause = change_items, Pauses.__call__
 
             def counted(self: Pauses) -> None:
                 paused.append(threading.current_thread())
