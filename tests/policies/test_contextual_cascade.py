@@ -13,6 +13,7 @@ from toplist.core.problem import Problem
 from toplist.core.randomness import branch
 from toplist.core.slate import NONE, Floats, Ints, Request, empty_page
 from toplist.parts.index import determinant
+from toplist.parts.memory.ridge import widths
 from toplist.policies import make
 
 ITEMS, POSITIONS, STEPS, FEATURES = 8, 3, 250, 4
@@ -109,22 +110,15 @@ def test_estimates_of_many_features_do_not_run_the_source_of_the_factor(monkeypa
     ranker = toplist.Ranker(NAMES, POSITIONS, "c3-ucb", features=features)
     for step in range(20):
         ranker.learn(ranker.rank(), clicks=[1 + step % POSITIONS])
-    belief, scoring = ranker._learner.belief, ranker._learner.policy.scoring
+    belief, scoring = ranker.belief, make("c3-ucb").prepare(Problem(ITEMS, POSITIONS, 40)).scoring
     radius = determinant.determinant_radius(belief, scoring, np.zeros_like(belief.gram))
 
     def refused(*_: object) -> None:
         raise AssertionError("the source of factor")
 
     monkeypatch.setattr(determinant, "factor", refused)
-    means, widths = features @ belief.theta, widths_of(ranker)
-    wanted = np.minimum(means + radius * widths, 1.0)
+    request = Request(np.arange(ITEMS), POSITIONS, NONE, NONE, features, 0, LABELS, 0)
+    wanted = np.minimum(features @ belief.theta + radius * widths(belief, request), 1.0)
+    assert scoring.exact(belief, request) == pytest.approx(wanted, rel=1e-12)
     found = ranker.estimates()
     assert [found[name]["index"] for name in NAMES] == pytest.approx(wanted, rel=1e-12)
-
-
-def widths_of(ranker: toplist.Ranker) -> Floats:
-    """Per item sqrt(x' M^-1 x)."""
-    rows, gram = ranker._features.rows, np.triu(ranker._learner.belief.gram)
-    whole = gram + np.triu(gram, 1).T
-    found: Floats = np.sqrt(np.einsum("ij,jk,ik->i", rows, np.linalg.inv(whole), rows))
-    return found
