@@ -325,7 +325,10 @@ def test_quick_run_measures_policies_over_contexts(quick: dict[str, Any]) -> Non
 
 @QUICK_RUN
 def test_quick_run_measures_the_service(quick: dict[str, Any]) -> None:
-    against_nothing, others = quick["sections"]["service"]
+    against_nothing, others, former = quick["sections"]["service"]
+    whats = {"CPU of a request", "CPU of the empty route", "throughput, of the former empty route's"}
+    assert {row["what"] for row in former["rows"]} in (whats, set())  # none where the history is cut off
+    assert all(row["ratio"] > 0.0 for row in former["rows"])
     rate, latency = against_nothing["rows"]
     for name in ("nothing", "lists and reports", "ratio", "cpu of nothing", "cpu of a request"):
         assert finite_and_positive(rate[name])

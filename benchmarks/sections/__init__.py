@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from benchmarks.measure import Effort
 from benchmarks.report import Table
@@ -13,6 +13,7 @@ from benchmarks.sections import (
     edges,
     evaluation,
     features,
+    former_service,
     growth,
     logistic,
     logs,
@@ -26,6 +27,13 @@ from benchmarks.sections import (
     threads,
     training,
 )
+
+
+def with_former_service(effort: Effort) -> Iterator[Table]:
+    """The service, and then beside its former self."""
+    yield from service.measure(effort)
+    yield from former_service.measure(effort)
+
 
 SECTIONS: dict[str, Callable[[Effort], Iterable[Table]]] = {
     "policies": policies.measure,
@@ -44,6 +52,6 @@ SECTIONS: dict[str, Callable[[Effort], Iterable[Table]]] = {
     "logs": logs.measure,
     "evaluation": evaluation.measure,
     "training": training.measure,
-    "service": service.measure,
+    "service": with_former_service,
     "startup": startup.measure,
 }

@@ -12,10 +12,13 @@ import toplist
 from toplist.core.problem import Problem
 from toplist.core.randomness import branch
 from toplist.core.slate import NONE, Floats, Ints, Request, empty_page
+from toplist.parts.index import determinant
+from toplist.parts.memory.ridge import widths
 from toplist.policies import make
 
 ITEMS, POSITIONS, STEPS, FEATURES = 8, 3, 250, 4
 LABELS = np.arange(ITEMS) + 100
+NAMES = [f"item {n}" for n in range(ITEMS)]
 WEIGHTS = np.array([0.7, 0.1, 0.4, 0.05])
 
 
@@ -100,3 +103,23 @@ def test_parameters_are_prepared_once() -> None:
         problem = Problem(ITEMS, POSITIONS, FEATURES, steps)
         once = make("c3-ucb(discount=0.7)").prepare(problem)
         assert repr(once.prepare(problem)) == repr(once)
+
+
+def test_estimates_of_many_features_do_not_run_the_source_of_the_factor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With 2,000 features it would take minutes; the radius is the same."""
+    features = np.random.default_rng(5).uniform(-0.1, 0.1, (ITEMS, 40))
+    ranker = toplist.Ranker(NAMES, POSITIONS, "c3-ucb", features=features)
+    for step in range(20):
+        ranker.learn(ranker.rank(), clicks=[1 + step % POSITIONS])
+    belief, scoring = ranker.belief, make("c3-ucb").prepare(Problem(ITEMS, POSITIONS, 40)).scoring
+    radius = determinant.determinant_radius(belief, scoring, np.zeros_like(belief.gram))
+
+    def refused(*_: object) -> None:
+        raise AssertionError("the source of factor")
+
+    monkeypatch.setattr(determinant, "factor", refused)
+    request = Request(np.arange(ITEMS), POSITIONS, NONE, NONE, features, 0, LABELS, 0)
+    wanted = np.minimum(features @ belief.theta + radius * widths(belief, request), 1.0)
+    assert scoring.exact(belief, request) == pytest.approx(wanted, rel=1e-12)
+    found = ranker.estimates()
+    assert [found[name]["index"] for name in NAMES] == pytest.approx(wanted, rel=1e-12)

@@ -17,7 +17,7 @@ from toplist.engine.player import Player, RunSetup
 from toplist.engine.starts import NeverSeenFirst
 from toplist.ranker import learner
 from toplist.ranker.labels import label
-from toplist.ranker.learner import learn_compiled, rank_compiled
+from toplist.ranker.learner import branch_compiled, learn_compiled, rank_compiled
 from toplist.worlds import Fixed
 
 STEPS, POSITIONS = 400, 3
@@ -101,14 +101,14 @@ def test_compiled_code_always_gets_the_types_it_was_bound_to(
     policy: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It does not check them again, so every way to ask for a list must give the same types."""
-    types: dict[Any, set[Any]] = {rank_compiled: set(), learn_compiled: set()}
+    types: dict[Any, set[Any]] = {rank_compiled: set(), learn_compiled: set(), branch_compiled: set()}
 
     def bind(function: Any, *_: Any) -> Any:
         """In place of `direct`: record the types of every call."""
 
-        def call(*arguments: Any) -> None:
+        def call(*arguments: Any) -> Any:
             types[function].add(tuple(numba.typeof(argument) for argument in arguments))  # type: ignore[no-untyped-call]
-            function(*arguments)
+            return function(*arguments)
 
         return call
 

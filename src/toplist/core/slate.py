@@ -125,3 +125,19 @@ def empty_page(positions: int) -> Page:
         weight=np.zeros(positions),
         value=np.zeros(positions),
     )
+
+
+def joint_page(positions: int) -> tuple[Page, Floats]:
+    """A page without clicks, and all of its numbers in one array: to blank them at once takes less time.
+
+    >>> page, numbers = joint_page(2)
+    >>> blank = numbers.copy()
+    >>> page.clicks[1], page.left[0], page.value[1] = 1, 2, 1.0
+    >>> numbers[:] = blank
+    >>> page.clicks.tolist(), page.left.tolist(), page.seen.tolist(), page.value.tolist()
+    ([0, 0], [0], [-1.0, -1.0], [0.0, 0.0])
+    """
+    numbers = np.zeros(4 * positions + 1)
+    clicks, seen, weight, value, left = np.split(numbers, np.arange(1, 5) * positions)
+    seen.fill(-1.0)
+    return Page(clicks.view(np.int64), left.view(np.int64), seen, weight, value), numbers

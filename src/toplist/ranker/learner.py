@@ -15,6 +15,7 @@ from toplist.core.compiling import direct, helper, plain, plain_mode
 from toplist.core.coverage import gain
 from toplist.core.problem import InvalidInput, Problem
 from toplist.core.protocols import Capabilities
+from toplist.core.randomness import branch
 from toplist.core.slate import Bools, Floats, Ints, Page, Request, Slate, empty_page
 
 
@@ -100,6 +101,7 @@ rank_compiled = compile_for_parts(_rank)
 learn_compiled = compile_for_parts(_learn)
 learn_pages_compiled = compile_for_parts(_learn_pages)
 sample_all_compiled = compile_for_parts(_sample_all)
+branch_compiled = compile_for_parts(branch)
 
 
 class Learner:
@@ -118,6 +120,7 @@ class Learner:
         # of this object: such a cycle would keep the belief in memory until the next garbage collection.
         self._rank: Any = None if compiled else plain(rank_compiled)
         self._learn: Any = None if compiled else plain(learn_compiled)
+        self._branch: Any = None if compiled else branch
 
     def mode(self) -> AbstractContextManager[None]:
         """Enter it to call the policy or functions of many items: what runs compiled there runs as its source."""
@@ -132,6 +135,13 @@ class Learner:
         """Make a cache for the first list, if there is none."""
         if not self.caches:
             self.caches.append(self.policy.scratch(self.problem))
+
+    def branch(self, key: int, number: int) -> int:
+        """The random key of a list with this number; the source of `branch` takes longer than some lists."""
+        if self._branch is None:
+            self._branch = direct(branch_compiled, key, number)
+        derived: int = self._branch(key, number)
+        return derived
 
     def rank(self, request: Request, slate: Slate) -> None:
         """Let the policy fill the slate, with a cache that no other thread uses meanwhile."""

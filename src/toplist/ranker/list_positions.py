@@ -31,8 +31,6 @@ class ListPositions:
 
     def find(self, given: Any, what: str, n: int | str = "") -> int:
         """The position that an entry names; `what` and `n`, its index, are for errors, and joined only then."""
-        if type(given) is int and 1 <= given <= len(self._items) <= FEW and given not in self._items:
-            return given  # the most frequent case, and so the quickest
         if isinstance(given, str):
             return self.find_item(given, what, n)
         if isinstance(given, Mapping):
@@ -77,6 +75,21 @@ class ListPositions:
             raise refuse(what, given, "left out", "the list is empty")
         accepted = f"a position between 1 and {len(self._items)}{more}"
         raise refuse(what, given, accepted, "positions are counted from 1, from the top")
+
+
+def plain_positions(given: Sequence[Any], items: Sequence[ItemId]) -> tuple[int, ...] | None:
+    """Positions of a list, ascending, where they are given as numbers that name no item; None for all else.
+
+    >>> plain_positions([3, 1], ["tea", "milk", 7]), plain_positions([7], ["tea", "milk", 7])
+    ((1, 3), None)
+    """
+    size = len(items)
+    if size > FEW:
+        return None
+    for one in given:
+        if type(one) is not int or not 1 <= one <= size or one in items:
+            return None
+    return tuple(given) if len(given) < 2 else tuple(sorted(set(given)))
 
 
 def _integer(given: Any) -> int | None:

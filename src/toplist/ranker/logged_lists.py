@@ -12,7 +12,7 @@ from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput
 from toplist.core.protocols.list_probabilities import ListProbabilities
 from toplist.core.randomness import WEIGHED, branch
-from toplist.core.slate import Floats, Slate, empty_page
+from toplist.core.slate import Floats, Slate, joint_page
 from toplist.ranker.rank_request import Eligible, NewList
 from toplist.ranker.ranker import Ranker
 from toplist.ranker.read_write_lock import NoLock
@@ -72,7 +72,9 @@ class LoggedListRanker(Ranker):
 
     def _set_up(self, *given: Any) -> None:
         super()._set_up(*given)
-        self._slate, self._page = self._learner.empty_slate(), empty_page(self.positions)
+        self._slate = self._learner.empty_slate()
+        self._page, self._page_numbers = joint_page(self.positions)
+        self._blank_page = self._page_numbers.copy()
         # What lists without wishes are made of, by their length, and since when: it changes with the items only.
         self._plain: dict[int | None, Eligible] = {}
         self._plain_since: tuple[object, int, int] | None = None
@@ -112,7 +114,7 @@ class LoggedListRanker(Ranker):
             eligible = self._plain_eligible(positions)
         else:
             eligible = self._eligible(self._checked_request(among, positions, exclude, pins, person, features))
-        return self._filled(eligible)[:2]
+        return self._logged(self._fill(eligible))
 
     def _plain_eligible(self, positions: int | None) -> Eligible:
         """What a list is made of for which nothing but its length is asked."""
@@ -159,7 +161,8 @@ class LoggedListRanker(Ranker):
             As `Ranker.rank` does.
         """
         eligible = self._eligible(self._checked_request(among, positions, exclude, pins, person, features))
-        items, record, made = self._filled(eligible, branch(branch(self._key, WEIGHED), draw))
+        made = self._fill(eligible, branch(branch(self._key, WEIGHED), draw))
+        items, record = self._logged(made)
         probabilities = None
         if items:  # a copy of the slate, in which lists are drawn again
             slate = copy_arrays(self._slate)
@@ -181,20 +184,23 @@ class LoggedListRanker(Ranker):
         """
         return record._replace(number=self._open_lists.open_new()[0])
 
-    def _filled(self, eligible: Eligible, key: int | None = None) -> tuple[list[ItemId], Record, NewList]:
-        """A new list in the slate, for the log."""
-        slate, rows, memo = self._slate, b"", b""
+    def _fill(self, eligible: Eligible, key: int | None = None) -> NewList:
+        """Make a new list in the slate."""
+        slate = self._slate
         slate.size[0] = 0
         if self._has_rows_or_memo:
             slate.rows.fill(0.0)
             slate.memo.fill(0.0)
-        made = self._make_eligible(eligible, slate, key)
+        return self._make_eligible(eligible, slate, key)
+
+    def _logged(self, made: NewList) -> tuple[list[ItemId], Record]:
+        """The list in the slate, for the log."""
+        slate, rows, memo = self._slate, b"", b""
         size = slate.size.item()
         slots = slate.items[:size].tolist()
         if self._has_rows_or_memo and size:  # a policy may use all of the memo, whatever the length of the list
             rows, memo = slate.rows[:size].tobytes(), slate.memo.tobytes()
-        record = Record(made.number, tuple(slots), rows, memo, self._learned, made.pinned)
-        return self._names_of(slots), record, made
+        return self._names_of(slots), Record(made.number, tuple(slots), rows, memo, self._learned, made.pinned)
 
     def settle(
         self,
@@ -224,14 +230,11 @@ class LoggedListRanker(Ranker):
             If the record is not one of this ranker's.
         """
         page = self._page
-        for array in (page.clicks, page.weight, page.value):
-            array.fill(0)
+        self._page_numbers[:] = self._blank_page
         for position in clicks:
             page.clicks[position - 1] = 1
         page.left[0] = left or 0
-        if seen is None:
-            page.seen.fill(-1.0)
-        else:
+        if seen is not None:
             page.seen.fill(0.0)
             for position, chance in seen.items():
                 page.seen[position - 1] = chance

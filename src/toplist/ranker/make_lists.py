@@ -49,7 +49,9 @@ class ListingRanker(EditableRanker):
         """The same, of eligible items; the random key of the list is that of its number, or given."""
         number, life = self._open_lists.open_new()
         try:
-            request, candidates = self._policy_request(eligible, branch(self._key, number) if key is None else key)
+            if key is None:
+                key = self._learner.branch(self._key, number)
+            request, candidates = self._policy_request(eligible, key)
             if candidates.total > 0:
                 self._learner.rank(request, slate)
         except BaseException:

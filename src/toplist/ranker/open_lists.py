@@ -6,7 +6,6 @@ import os
 import secrets
 import threading
 from bisect import bisect_right
-from itertools import islice
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -178,4 +177,4 @@ class OpenLists:
     def all_made_after(self, made: int) -> bool:
         """Whether every open list was made after the first `made` lists."""
         with self._lock:
-            return all(number >= made for number in islice(self._open, 1))
+            return next(iter(self._open), made) >= made

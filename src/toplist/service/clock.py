@@ -82,12 +82,12 @@ class BelievedClock:
 
     def __call__(self) -> int:
         """Milliseconds since the epoch, as far as they are believed."""
-        boot = self._boot()
-        offset = self._wall() - boot
+        wall, boot = self._wall(), self._boot()
+        offset = wall - boot
         if self._steady_since is None and -STEP < offset - self._seen < STEP:  # the usual case
             self._seen = self._offset = offset
-        else:
-            self._read_doubtful(boot, offset)
+            return wall // MILLISECOND
+        self._read_doubtful(boot, offset)
         return (boot + self._offset) // MILLISECOND
 
     def _read_doubtful(self, boot: int, offset: int) -> None:

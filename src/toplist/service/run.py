@@ -35,6 +35,7 @@ from toplist.service.live.service import Service
 from toplist.service.reload import Reload
 from toplist.service.serving import Serving, ServingAlone, service_of
 from toplist.service.store.address import checked_store, is_database, shown_store
+from toplist.service.worker_threads import WorkerThreads
 from toplist.support.files import private_files
 
 HEALTH_LIMITS = Limits(connections=64, address_connections=32)  # of the second listener
@@ -85,15 +86,17 @@ def serve(
             else:  # whose driver is optional
                 together = importlib.import_module("toplist.service.serving_together")
                 service = together.ServingTogether(settings, others, log)
+            runner.get_loop().set_default_executor(workers := WorkerThreads())
             runner.run(_serve(settings, service, listeners, tls, log, on_ready, reload))
-    if service.is_compiling:
+    if service.is_compiling or workers.is_busy:
         _exit_now()
 
 
 def _exit_now() -> NoReturn:
     """Exit at once; everything is committed and closed.
 
-    The compiler cannot be stopped and takes up to half a minute. A process that waits for it would be killed, and an
+    Work in threads, as estimates of a large learner, cannot be stopped and may take minutes. Neither can the compiler,
+    which takes up to half a minute. A process that waits for it would be killed, and an
     interpreter that shuts down while the compiler thread works may crash. The compiler writes each cache file under
     another name and renames it when it is complete, so an incomplete one is never read.
     """

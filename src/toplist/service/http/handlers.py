@@ -230,7 +230,7 @@ class Handlers:
 
     async def _report(self, impression: str, report: Report) -> Response:
         try:
-            reply, outcome, ranking = await self.service.impressions.take(impression, report)
+            taken = await self.service.impressions.take(impression, report)
         except NotFound as unknown:
             self.metrics.count_report("unknown", impression, len(report.clicks), None)
             raise HttpProblem("not-found", str(unknown), counted=False, why="unknown") from None
@@ -238,8 +238,8 @@ class Handlers:
             named = await self.service.queries.ranking_of(impression)
             self.metrics.count_report("invalid", impression, len(report.clicks), named)
             raise problems.refusal(refused, counted=False, why="invalid") from None
-        self.metrics.count_report(outcome, impression, len(report.clicks), ranking)
-        return reply
+        self.metrics.count_report(taken.outcome, impression, len(report.clicks), taken.ranking)
+        return taken.reply
 
     async def activate(self, request: HttpRequest) -> Response:
         """PUT /v1/impressions/{impression}/activation."""

@@ -170,11 +170,11 @@ class LiveViews:
     def _events(self, ranking: Ranking, segment: str | None, activity: Activity) -> list[LiveEvent]:
         """The last events, with the outcome of reports, the latest first."""
         found = list(activity.events)
-        for at, impression, clicks, outcome in self._metrics.reports_of(ranking.name):
-            time = as_time(at)
-            if time >= ranking.created and (segment is None or activity.has_list(impression)):
-                said = f"reported {clicks} {'click' if clicks == 1 else 'clicks'}"
-                found.append(LiveEvent(at=time, kind="report", detail=said, impression=impression, outcome=outcome))
+        for report in self._metrics.reports_of(ranking.name):
+            time, id = as_time(report.at), report.impression
+            if time >= ranking.created and (segment is None or activity.has_list(id)):
+                said = f"reported {report.clicks} {'click' if report.clicks == 1 else 'clicks'}"
+                found.append(LiveEvent(at=time, kind="report", detail=said, impression=id, outcome=report.outcome))
         return sorted(found, key=lambda event: event.at)[: -EVENTS - 1 : -1]  # of the same time, too, the latest first
 
 

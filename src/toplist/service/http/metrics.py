@@ -8,8 +8,9 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 from time import time_ns
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
@@ -42,7 +43,7 @@ class Durations:
         return [(name, float(count)) for name, count in zip(names, accumulate(self.counts), strict=True)]
 
 
-class CountedReport(NamedTuple):
+class CountedReport(Struct, frozen=True, gc=False):
     """A report, and what became of it."""
 
     at: int  # milliseconds since the epoch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -153,7 +154,7 @@ class CompiledRoute:
     """A route with its decoders, built once."""
 
     __slots__ = (
-        "decode", "for_browsers", "for_visitors", "handler", "is_change", "label", "limited", "media", "names",
+        "_fits", "decode", "for_browsers", "for_visitors", "handler", "is_change", "label", "limited", "media", "names",
         "parameters", "path", "query", "reply_size", "request_media", "route", "scope", "status",
     )  # fmt: skip
 
@@ -175,12 +176,15 @@ class CompiledRoute:
         fields = [(name, route.parameters[name]) for name in route.names]
         self.parameters = msgspec.defstruct("Parameters", fields, array_like=True)
         # The same few ranking names come with many requests, each impression with a few only.
+        self._fits = _only_pattern([route.parameters[name] for name in route.names])
         self.path = lru_cache(CHECKED_NAMES)(self._check_path) if route.names == ["name"] else self._check_path
         self.query = route.query
         self.decode = msgspec.json.Decoder(route.request).decode if route.request is not None else None
 
     def _check_path(self, *found: str) -> tuple[Any, ...]:
         """The validated parameters of the path."""
+        if self._fits is not None and self._fits(found[0]) is not None:
+            return found
         try:
             return msgspec.structs.astuple(msgspec.convert(found, self.parameters))
         except msgspec.ValidationError:
@@ -223,6 +227,22 @@ class CompiledRoute:
             return msgspec.convert(given, self.query, strict=False)
         except msgspec.ValidationError as error:  # parameters that do not go together
             raise problems.invalid(f"{error}.") from None
+
+
+def _only_pattern(kinds: list[Any]) -> Callable[[str], re.Match[str] | None] | None:
+    """The search of a single text that needs nothing but to match a pattern; None for others.
+
+    It is what msgspec does for such a text, in a third of the time.
+    """
+    if len(kinds) != 1:
+        return None
+    kind = msgspec.inspect.type_info(kinds[0])
+    while isinstance(kind, msgspec.inspect.Metadata):
+        kind = kind.type
+    if not isinstance(kind, msgspec.inspect.StrType) or kind.pattern is None:
+        return None
+    has_length = kind.min_length is not None or kind.max_length is not None
+    return None if has_length else re.compile(kind.pattern).search
 
 
 class _Branch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from itertools import chain
 from typing import NamedTuple, TypeVar
@@ -19,12 +19,13 @@ from toplist.ranker import LoggedRanker
 from toplist.service.errors import Refused, StoreUnavailable
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.learners import WORTH_A_SNAPSHOT
+from toplist.service.live.pauses import Pauses
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.work_memory import TIMES_LEARNER, check_size
 from toplist.service.log import training
 from toplist.service.log.events import decode_items
-from toplist.service.log.replay import change_items, new_ranker
+from toplist.service.log.replay import change_items, item_parts, new_ranker
 from toplist.service.log.settings import SHORTEST, LearnerSettings
 from toplist.service.store.protocol import ITEMS, EventRow, LearnerRow, LogReader, SnapshotRow
 from toplist.service.wire import RankingChange, RankingSpec
@@ -105,8 +106,10 @@ class PolicyChange:
                 settings = before.for_new_learners(spec, train, max(longest, ranking.longest))
                 snapshots = await self.train(ranking, settings, blame)
                 check_items(settings)
-                while snapshots and not await self._check_new_items(ranking, settings, snapshots[0], blame):
-                    pass  # more items came during the check
+                if snapshots:
+                    checked = _NewItems(settings, ranking.name, snapshots[0], self._pauses())
+                    while not await self._check_new_items(ranking, checked, blame):
+                        pass  # more items came during the check
                 if ranking.longest <= settings.places:  # else longer lists were made meanwhile
                     break
         except Refused:
@@ -162,7 +165,7 @@ class PolicyChange:
         rows = await self._learners_to_train(ranking)
         trained: list[SnapshotRow] = []
         for _ in range(MOST_ROUNDS):
-            work = functools.partial(_train, settings, rows, trained, self._trained_bytes, self._stopping.is_set)
+            work = functools.partial(_train, settings, rows, trained, self._trained_bytes, self._pauses())
             try:
                 events = await self._in_thread(work)
             except InvalidInput as problem:
@@ -170,6 +173,11 @@ class PolicyChange:
             if events < LAST_ROUND:
                 break
         return trained
+
+    def _pauses(self) -> Pauses:
+        """Pauses of work in another thread, which ends if the service stops."""
+        commits = self._transactions.commits
+        return Pauses(functools.partial(training.raise_if, self._stopping.is_set), lambda: commits.last_seq)
 
     async def _learners_to_train(self, ranking: LiveRanking) -> list[LearnerRow]:
         """Learners with a snapshot or with many events, those in memory before others.
@@ -189,30 +197,45 @@ class PolicyChange:
         others = [row for row in found if row is not None and row not in first]
         return first + sorted(others, key=lambda row: (row.id not in in_memory, row.id))
 
-    async def _check_new_items(
-        self, ranking: LiveRanking, settings: LearnerSettings, first: SnapshotRow, blame: Blame
-    ) -> bool:
+    async def _check_new_items(self, ranking: LiveRanking, checked: _NewItems, blame: Blame) -> bool:
         """Refuse a policy that cannot have items put after the first learner was trained, even if removed again.
 
-        Every learner is led through these changes. False if more changes came during the read.
+        Every learner is led through these changes. False if more changes came meanwhile.
         """
         state = await self._transactions.state()
         changes = ranking.change_count
         pending = list(state.commits.pending_events())
-        committed = await state.store.read(lambda reader: list(reader.item_events(ranking.id, first.seq)))
+        committed = await state.store.read(lambda reader: list(reader.item_events(ranking.id, checked.seq)))
         if ranking.change_count != changes:
             return False
         known = {event.seq for event in committed}
         waiting = (event for event in pending if _is_item_event(event, ranking) and event.seq not in known)
-        events = [event for event in chain(committed, waiting) if event.seq > first.seq]
+        events = [event for event in chain(committed, waiting) if event.seq > checked.seq]
         if events:
-            ranker = LoggedRanker.from_bytes(first.body, settings.policy, ranking.name)
             try:
-                for event in events:
-                    change_items(ranker, decode_items(event.body))
+                await asyncio.to_thread(checked.apply, events)
             except InvalidInput as problem:
-                raise _cannot_have_had(settings, problem, blame) from problem
-        return True
+                raise _cannot_have_had(checked.settings, problem, blame) from problem
+        return ranking.change_count == changes
+
+
+class _NewItems:
+    """A learner that is led through the changes of the items since it was trained, in another thread."""
+
+    def __init__(self, settings: LearnerSettings, name: str, trained: SnapshotRow, between: Pauses) -> None:
+        self.settings, self._name, self._trained, self._between = settings, name, trained, between
+        self.seq = trained.seq  # of the last change
+        self._ranker: LoggedRanker | None = None  # made when there is a change
+
+    def apply(self, events: Sequence[EventRow]) -> None:
+        """Apply changes; raises `InvalidInput` if the policy cannot have the items."""
+        if self._ranker is None:
+            self._ranker = LoggedRanker.from_bytes(self._trained.body, self.settings.policy, self._name)
+        for event in events:
+            for part in item_parts(decode_items(event.body)):
+                change_items(self._ranker, part)
+                self._between()
+            self.seq = event.seq
 
 
 def _train(
@@ -220,10 +243,10 @@ def _train(
     rows: list[LearnerRow],
     trained: list[SnapshotRow],
     most_bytes: int,
-    stops: training.Stops,
+    between: Pauses,
     reader: LogReader,
 ) -> int:
-    return training.train_learners(reader, settings, rows, trained, most_bytes, stops)
+    return training.train_learners(reader, settings, rows, trained, most_bytes, between)
 
 
 def _is_item_event(event: EventRow, ranking: LiveRanking) -> bool:

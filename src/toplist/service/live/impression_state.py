@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct
 from toplist.core.item_id import ItemId, item_of_text, twin_id
 from toplist.core.problem import InvalidInput, refuse
 from toplist.ranker import Record
-from toplist.ranker.list_positions import ListPositions
+from toplist.ranker.list_positions import ListPositions, plain_positions
 from toplist.service.errors import Refused
 from toplist.service.log.events import ListOutcome, ListPlacement, MergedReport
 from toplist.service.store.protocol import DROPPED, LEARNED, OPEN
@@ -58,10 +58,13 @@ class ImpressionState(Struct, gc=False, eq=False):
 
 def report_in_positions(report: Report, items: Sequence[ItemId]) -> MergedReport:
     """A report with positions instead of items; refused if it does not fit the list."""
+    clicks = plain_positions(report.clicks, items)
+    if clicks is not None and report.left is None and report.seen is None:  # the usual case
+        return MergedReport(clicks, final=report.final)
     listed = ListPositions(items)
-    clicks = tuple([_position(listed, given, "/clicks/", n) for n, given in enumerate(report.clicks)])
-    if len(clicks) > 1:
-        clicks = tuple(sorted(set(clicks)))
+    if clicks is None:
+        found = {_position(listed, given, "/clicks/", n) for n, given in enumerate(report.clicks)}
+        clicks = tuple(sorted(found))
     left = None if report.left is None else _position(listed, report.left, "/left")
     if left is not None and clicks and left < clicks[-1]:
         accepted = f"at least {clicks[-1]}, the last click"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from contextlib import suppress
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from toplist.service.errors import NotFound, Refused
 from toplist.service.live.guardrail import broken_guardrail, stop_rows
@@ -38,9 +39,10 @@ CLOSED_AT_ONCE = 100  # impressions; more would keep requests waiting
 BYTES_CLOSED_AT_ONCE = 16 << 20  # of their lists, where these have many features
 
 ListEvents = dict[int, ListEvent]  # lists that had to be read from the log, by seq
+Prepared = tuple[LiveState, ImpressionState, ListEvents]
 
 
-class TakenReport(NamedTuple):
+class TakenReport(Struct, frozen=True, gc=False):
     """A report that was taken in."""
 
     reply: ReportReply
@@ -63,8 +65,10 @@ class Impressions:
         """Take in a report of a list, and say what became of it; equal reports get equal replies at any time."""
         now = self._transactions.clock()
         until = now if self._transactions.clock.is_believed else 0
-        state, one, lists = await self._prepare(impression, now, until, final=report.final)
-        with self._transactions.change():
+        state, one, lists = self._at_hand(impression, until, report.final) or await self._prepare(
+            impression, now, until, final=report.final
+        )
+        try:
             was_open = one.is_open
             if one.damage is not None and was_open:
                 merged, rows = MergedReport(), close_rows(state, one, lists, now, one.due)
@@ -78,8 +82,11 @@ class Impressions:
             outcome = ("counted" if rows else "duplicate") if reply.counted else str(reply.why)
             taken = TakenReport(reply, outcome, None if ranking is None else ranking.name)
             reason = one.outcome.reason if was_open else None  # now, as another report may close it during the commit
+        except BaseException as problem:
+            self._transactions.fail_change(problem)
+            raise
         del lists  # large ones, and the disk may be slow
-        await self._transactions.commit(rows)
+        await state.commits.write(rows)
         self._count_learned(reason)
         return taken
 
@@ -165,9 +172,19 @@ class Impressions:
             self._count_learned(reason)
         return len(reasons)
 
-    async def _prepare(
-        self, impression: str, now: int, until: int, *, final: bool, items: bool = True
-    ) -> tuple[LiveState, ImpressionState, ListEvents]:
+    def _at_hand(self, impression: str, until: int, final: bool) -> Prepared | None:
+        """An impression if all that a report of it needs is in memory, as that of most is; what `_prepare` returns."""
+        state = self._transactions.ready_state
+        one = None if state is None else state.remembered_impression(impression)
+        if state is None or one is None or one.items is None or one.damage is not None:
+            return None
+        if one.is_open and (final or one.due <= until):  # it will be closed
+            is_behind = state.learners.far_behind(one.learner) is not None
+            if is_behind or is_measured(state, one) or needs_list(state, one):
+                return None
+        return state, one, {}
+
+    async def _prepare(self, impression: str, now: int, until: int, *, final: bool, items: bool = True) -> Prepared:
         """Load an impression with all that a report of it may need."""
         while True:
             state = self._transactions.ready_state or await self._transactions.state()

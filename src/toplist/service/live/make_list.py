@@ -157,16 +157,20 @@ class Lists:
                 if known_learner is not None and known_learner.is_far_behind:
                     await state.learners.catch_up(known_learner)
                     continue
-                if not self._can_make(state, ranking, settings, request, remembered):
+                has_waited = not has_learner or request.request_id is not None  # since the state was read
+                if has_waited and not self._can_make(state, ranking, settings, request, remembered):
                     continue
                 if not weighs or (draft is not None and draft.fits(state, ranking, request.segment)):
                     break
                 draft = await self._weigher.draft(state, ranking, request)
-            with self._transactions.change():
+            try:
                 made, event, rows = self._make(state, ranking, request, draft if weighs else None, placed, begun)
                 reply = list_reply(made, event, name, request)
+            except BaseException as problem:
+                self._transactions.fail_change(problem)
+                raise
             ids.append(made.id)
-            await self._transactions.commit(rows)
+            await state.commits.write(rows)
             return reply
         finally:
             if held:
@@ -231,7 +235,7 @@ class Lists:
                 raise _cannot_serve_yet(ranking, problem) from problem
         weighed: ListProbabilities | None = None
         try:
-            asked = scaled_request(request, ranking)
+            asked = request if request.features is None else scaled_request(request, ranking)
             if draft is None:
                 items, record = learner.ranker.make(**list_arguments(ranking, asked))
             else:

@@ -111,6 +111,8 @@ def _is_known(text: str, items: Container[ItemId]) -> bool:
 
 def check_counts(request: ListRequest, ranking: LiveRanking) -> None:
     """Refuse far more ids than a ranking has items, before each of them is looked at."""
+    if not (request.among or request.exclude or request.features):
+        return
     most = max(FEW_IDS, len(ranking.items))
     for name, given in (("among", request.among), ("exclude", request.exclude), ("features", request.features)):
         if given and len(given) > most:

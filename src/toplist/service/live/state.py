@@ -272,13 +272,15 @@ class LiveState:
         """Drop the oldest impressions from memory if there are too many; stops at one with uncommitted changes."""
         too_many = len(self.impressions) >= REMEMBERED + EVICTED_AT_ONCE or self._positions > REMEMBERED_POSITIONS
         if too_many and ALL_IMPRESSIONS not in self._being_read:
-            pending = self.commits.first_pending_seq()
+            impressions, being_read, pending = self.impressions, self._being_read, self.commits.first_pending_seq()
             most = REMEMBERED_POSITIONS * 99 // 100
-            while len(self.impressions) > REMEMBERED or self._positions > most:
-                oldest = next(iter(self.impressions.values()))
-                if oldest.last_seq >= pending or oldest.id in self._being_read:
+            while len(impressions) > REMEMBERED or self._positions > most:
+                id, oldest = impressions.popitem(last=False)
+                if oldest.last_seq >= pending or id in being_read:
+                    impressions[id] = oldest
+                    impressions.move_to_end(id, last=False)
                     break
-                self._remove_impression(oldest)
+                self._positions -= len(oldest.items or ())
 
     def _remove_impression(self, impression: ImpressionState) -> None:
         del self.impressions[impression.id]

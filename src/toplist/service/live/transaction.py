@@ -41,17 +41,17 @@ OpenStore = Callable[[Any], Store]  # of a file or an address
 class StateChange:
     """Context of a change; a generator-based context manager would take longer than some changes."""
 
-    __slots__ = ("_drop_state",)
+    __slots__ = ("_fail",)
 
-    def __init__(self, drop_state: Callable[[], None]) -> None:
-        self._drop_state = drop_state
+    def __init__(self, fail: Callable[[BaseException], None]) -> None:
+        self._fail = fail
 
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None and not issubclass(kind, Refused | Contained):
-            self._drop_state()
+    def __exit__(self, kind: object, problem: BaseException | None, *_: object) -> None:
+        if problem is not None:
+            self._fail(problem)
 
 
 class Transactions:
@@ -90,7 +90,7 @@ class Transactions:
         self._begun_after: int | None = None  # seq of the last event before the start
         self._stopping = False
         self._reload: asyncio.Task[None] | None = None
-        self._change = StateChange(self.drop_state)
+        self._change = StateChange(self.fail_change)
         self._standby: LiveState | None = None
         self._trying: set[asyncio.Future[Any]] = set()
         self.unshown: list[
@@ -244,6 +244,11 @@ class Transactions:
         error drops the state, since it may be half changed.
         """
         return self._change
+
+    def fail_change(self, problem: BaseException) -> None:
+        """A change raised an error: what `change` does; lists and reports call it, since a context takes longer."""
+        if not isinstance(problem, Refused | Contained):
+            self.drop_state()
 
     def drop_state(self) -> None:
         """A commit or a change failed: drop the in-memory state; it is loaded again from the store."""

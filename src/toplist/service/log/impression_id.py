@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 MOST_PARTITIONS = 1 << 12
 _PARTITION = MOST_PARTITIONS - 1  # the last bits of an id, where a store is divided into partitions
+_PACK = struct.Struct(">QQ").pack
 
 
 class ImpressionIds:
@@ -42,8 +43,7 @@ class ImpressionIds:
         if random is None:
             self._random = iter(struct.unpack("512Q", os.urandom(4096)))
             random = next(self._random)
-        head = self._moment << 16 | 0x7000 | self._count
-        return (head << 64 | 0x8 << 60 | (random >> 2) & self._keep | self._add).to_bytes(16, "big")
+        return _PACK(self._moment << 16 | 0x7000 | self._count, 0x8 << 60 | (random >> 2) & self._keep | self._add)
 
 
 def partition_of_id(id: bytes) -> int:

@@ -187,15 +187,15 @@ class Replay:
         self._open_bytes = 0
         self.skipped: list[SkippedList] = []
 
-    def run(self, events: Iterable[EventRow]) -> None:
-        """Replay further events of the learner and of its ranking's items, in order.
+    def run(self, events: Iterable[EventRow], between: Callable[[], None] = lambda: None) -> None:
+        """Replay further events of the learner and of its ranking's items, in order; calls `between` after each step.
 
         A list that cannot be read or learned is skipped: a function of the log, so that all replays agree. Those that
         should have been learned are in `skipped`.
         """
         for event in events:
             for _ in self.steps(event):
-                pass
+                between()
 
     def steps(self, event: EventRow) -> Iterator[None]:
         """Replay an event in short steps; the caller may do other things in between."""
@@ -264,9 +264,17 @@ def _first_pool(row: LearnerRow, fetch: FetchEvent) -> KnownPool | None:
     return decode_pool(logged)
 
 
-def replay_from_log(reader: LogReader, settings: LearnerSettings, row: LearnerRow) -> Replay:
-    """A learner before all its events, with the items of that moment according to the log."""
-    items = items_at(reader.item_events(row.ranking, 0), settings.first_event(row.id))
+def replay_from_log(
+    reader: LogReader, settings: LearnerSettings, row: LearnerRow, between: Callable[[], None] = lambda: None
+) -> Replay:
+    """A learner before all its events, with the items of that moment according to the log; calls `between` often."""
+
+    def events() -> Iterator[EventRow]:
+        for event in reader.item_events(row.ranking, 0):
+            yield event
+            between()
+
+    items = items_at(events(), settings.first_event(row.id))
     return replay_from_start(settings, row, items, reader.event)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from toplist.service.log.machines import with_machines
 from toplist.service.log.policy_code import policy_code
 from toplist.service.log.replay import events_since, new_ranker, replay_from_log, replay_from_snapshot
 from toplist.service.log.settings import ItemState, ItemStates, LearnerSettings, settings_problem
-from toplist.service.store.protocol import EventRow, LearnerRow, LogReader, SnapshotRow
+from toplist.service.store.protocol import LearnerRow, LogReader, SnapshotRow
 
 EVENTS_PER_READ = 10_000
 ALL_EARLIER = 1 << 62  # policy_seq of learners in training: another policy made all lists so far
@@ -60,7 +60,7 @@ def longest_list(reader: LogReader, ranking: int, after: int, places: int, stops
     longest = 0
     last = reader.last_seq()
     while after < last and longest < places:
-        _raise_if(stops)
+        raise_if(stops)
         longest = max(longest, reader.longest_list(ranking, after, after + EVENTS_PER_READ))
         after += EVENTS_PER_READ
     return longest
@@ -72,12 +72,13 @@ def train_learners(
     rows: list[LearnerRow],
     trained: list[SnapshotRow],
     most_bytes: int,
-    stops: Stops = lambda: False,
+    between: Callable[[], None] = lambda: None,
 ) -> int:
     """Train learners of a new policy on the log, in their order, until their snapshots have so many bytes.
 
     Their snapshots are put into `trained`, where those of an earlier round are continued. Returns the number of events.
-    Raises `StoreUnavailable` once the service is stopping, since it waits for this thread.
+    `between` is called between short steps: it lets others work, and raises an error if the service stops, which waits
+    for this thread.
     """
     settings = settings._replace(policy_seq=ALL_EARLIER, trained=True)
     events = 0
@@ -86,14 +87,14 @@ def train_learners(
         if is_first_round and sum(len(kept.body) for kept in trained) >= most_bytes:
             break
         if is_first_round:
-            replay = replay_from_log(reader, settings, row)
+            replay = replay_from_log(reader, settings, row, between)
         elif n < len(trained):
             replay = replay_from_snapshot(settings, row, trained[n], reader.event)
         else:
             break
         until = reader.last_seq()  # later commits belong to the next round
         new = (event for event in events_since(reader, row, replay.seq) if event.seq <= until)
-        replay.run(_while_running(stops, new))
+        replay.run(new, between)
         events += replay.events
         body = with_machines(replay.ranker.to_bytes(), replay.machines)
         kept = SnapshotRow(row.id, False, replay.seq, ALL_EARLIER, body)
@@ -101,12 +102,7 @@ def train_learners(
     return events
 
 
-def _while_running(stops: Stops, events: Iterable[EventRow]) -> Iterator[EventRow]:
-    for event in events:
-        _raise_if(stops)
-        yield event
-
-
-def _raise_if(stops: Stops) -> None:
+def raise_if(stops: Stops) -> None:
+    """Raise the error that ends what a service does, once it is stopping."""
     if stops():
         raise StoreUnavailable("The service is stopping, so the policy stays as it was.")
