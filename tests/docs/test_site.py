@@ -27,7 +27,6 @@ from toplist.experiments import reproduction_page as reproduction
 from toplist.experiments.experiment import Outcome
 from toplist.experiments.library import library
 from toplist.service.log import events, pools
-from toplist.service.store import protocol
 from toplist.service.wire import Event
 from toplist.support import catalogue
 from toplist.support.docstrings import descriptions
@@ -244,20 +243,20 @@ def test_the_schema_of_events_is_complete() -> None:
     page = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, flags=re.MULTILINE))  # of two "ranking", the kind
     kinds = {
-        protocol.RANKING: events.RankingEvent,
-        protocol.ITEMS: events.ItemsEvent,
-        protocol.LEARNER: events.LearnerEvent,
-        protocol.POOL: pools.PoolEvent,
-        protocol.STOPPED: events.StoppedEvent,
-        protocol.IMPORTED: events.ImportedEvent,
-        protocol.LIST: events.ListEvent,
-        protocol.ACTIVATED: None,
-        protocol.REPORT: events.MergedReport,
-        protocol.LEARN: events.ListOutcome,
-        protocol.DROP: None,  # as LEARN
-        protocol.QUARANTINED: events.QuarantinedEvent,
-        protocol.FORGOTTEN: events.ForgottenEvent,
-        protocol.ERASED: events.ErasedEvent,
+        rows.RANKING: events.RankingEvent,
+        rows.ITEMS: events.ItemsEvent,
+        rows.LEARNER: events.LearnerEvent,
+        rows.POOL: pools.PoolEvent,
+        rows.STOPPED: events.StoppedEvent,
+        rows.IMPORTED: events.ImportedEvent,
+        rows.LIST: events.ListEvent,
+        rows.ACTIVATED: None,
+        rows.REPORT: events.MergedReport,
+        rows.LEARN: events.ListOutcome,
+        rows.DROP: None,  # as LEARN
+        rows.QUARANTINED: events.QuarantinedEvent,
+        rows.FORGOTTEN: events.ForgottenEvent,
+        rows.ERASED: events.ErasedEvent,
     }
     assert set(rows) == {*Event.__struct_encode_fields__, *kinds}
     for kind, body in kinds.items():
