@@ -27,6 +27,7 @@ from toplist.experiments import reproduction_page as reproduction
 from toplist.experiments.experiment import Outcome
 from toplist.experiments.library import library
 from toplist.service.log import events, pools
+from toplist.service.store import row_kinds
 from toplist.service.wire import Event
 from toplist.support import catalogue
 from toplist.support.docstrings import descriptions
@@ -243,20 +244,20 @@ def test_the_schema_of_events_is_complete() -> None:
     page = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, flags=re.MULTILINE))  # of two "ranking", the kind
     kinds = {
-        rows.RANKING: events.RankingEvent,
-        rows.ITEMS: events.ItemsEvent,
-        rows.LEARNER: events.LearnerEvent,
-        rows.POOL: pools.PoolEvent,
-        rows.STOPPED: events.StoppedEvent,
-        rows.IMPORTED: events.ImportedEvent,
-        rows.LIST: events.ListEvent,
-        rows.ACTIVATED: None,
-        rows.REPORT: events.MergedReport,
-        rows.LEARN: events.ListOutcome,
-        rows.DROP: None,  # as LEARN
-        rows.QUARANTINED: events.QuarantinedEvent,
-        rows.FORGOTTEN: events.ForgottenEvent,
-        rows.ERASED: events.ErasedEvent,
+        row_kinds.RANKING: events.RankingEvent,
+        row_kinds.ITEMS: events.ItemsEvent,
+        row_kinds.LEARNER: events.LearnerEvent,
+        row_kinds.POOL: pools.PoolEvent,
+        row_kinds.STOPPED: events.StoppedEvent,
+        row_kinds.IMPORTED: events.ImportedEvent,
+        row_kinds.LIST: events.ListEvent,
+        row_kinds.ACTIVATED: None,
+        row_kinds.REPORT: events.MergedReport,
+        row_kinds.LEARN: events.ListOutcome,
+        row_kinds.DROP: None,  # as LEARN
+        row_kinds.QUARANTINED: events.QuarantinedEvent,
+        row_kinds.FORGOTTEN: events.ForgottenEvent,
+        row_kinds.ERASED: events.ErasedEvent,
     }
     assert set(rows) == {*Event.__struct_encode_fields__, *kinds}
     for kind, body in kinds.items():
