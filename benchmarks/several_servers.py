@@ -138,7 +138,10 @@ def measure(
 
 
 def wait_until_settled(server: Server, count: int) -> None:
-    """Wait until all servers own partitions, and none has moved for 3 seconds."""
+    """Wait until all servers own partitions, and none has moved for 3 seconds.
+
+    One of two servers may own all of them by chance, with 8 partitions once in 128 times: that is told.
+    """
     settled, owners = 0, None
     until = monotonic() + PATIENCE
     while settled < 30:
