@@ -21,8 +21,8 @@ from toplist.service.log.events import (
     encode,
 )
 from toplist.service.log.impression_id import ImpressionIds
-from toplist.service.store import protocol
-from toplist.service.store.protocol import (
+from toplist.service.store import row_kinds
+from toplist.service.store.row_kinds import (
     WHOLE_RANKING,
     EventRow,
     ImpressionRow,
@@ -65,16 +65,16 @@ def _history(name: str, size: Size, impressions: int, chance: random.Random) -> 
     names, numbers = item_names(size.items), ImpressionIds()
     spec = RankingSpec(name=name, positions=size.positions, policy="dcm-kl-ucb", click_window=window / 1000)
     body = encode(RankingEvent(spec, policy_seq=1))
-    yield [EventRow(1, now, 1, WHOLE_RANKING, protocol.RANKING, None, body), RankingRow(1, name, now, 1, body)]
+    yield [EventRow(1, now, 1, WHOLE_RANKING, row_kinds.RANKING, None, body), RankingRow(1, name, now, 1, body)]
     put = encode(ItemsEvent(put=[PutItem(item) for item in names]))
     items = [ItemRow(1, item, (2 << 20) + n, None, False) for n, item in enumerate(names)]
-    yield [EventRow(2, now, 1, WHOLE_RANKING, protocol.ITEMS, None, put), *items]
+    yield [EventRow(2, now, 1, WHOLE_RANKING, row_kinds.ITEMS, None, put), *items]
     seq = 2
     learners: list[int] = []
     for n in range(min(KEYS, impressions)):
         seq += 1
         learners.append(seq)
-        event = EventRow(seq, now, 1, seq, protocol.LEARNER, None, encode(LearnerEvent(f"key-{n}")))
+        event = EventRow(seq, now, 1, seq, row_kinds.LEARNER, None, encode(LearnerEvent(f"key-{n}")))
         yield [event, LearnerRow(seq, 1, f"key-{n}")]
     for n in range(impressions):
         now += 1
@@ -85,14 +85,14 @@ def _history(name: str, size: Size, impressions: int, chance: random.Random) -> 
         request = ListRequest(request_id=f"request-{n}")
         list_body = ListEvent.of([names[slot] for slot in slots], record, request)
         rows: list[Row] = [
-            EventRow(seq, now, 1, learner, protocol.LIST, id, encode(list_body)),
+            EventRow(seq, now, 1, learner, row_kinds.LIST, id, encode(list_body)),
             RequestRow(1, f"request-{n}", bytes(16), id, now),
         ]
-        outcome, state = ListOutcome(), protocol.OPEN
+        outcome, state = ListOutcome(), row_kinds.OPEN
         if n < impressions - OPEN:
             outcome = ListOutcome(MergedReport((chance.randint(1, size.positions),), final=True), "final", seq)
-            state = protocol.LEARNED
-            rows.append(EventRow(seq + 1, now, 1, learner, protocol.LEARN, id, encode(outcome)))
+            state = row_kinds.LEARNED
+            rows.append(EventRow(seq + 1, now, 1, learner, row_kinds.LEARN, id, encode(outcome)))
         rows.append(ImpressionRow(id, seq, 1, learner, state, now + window, encode(outcome)))
-        seq = seq + 1 if state == protocol.LEARNED else seq
+        seq = seq + 1 if state == row_kinds.LEARNED else seq
         yield rows

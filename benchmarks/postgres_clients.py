@@ -27,7 +27,7 @@ from benchmarks.server import ROOT
 from toplist.service.store.postgres import session, writing
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.schema import migrate
-from toplist.service.store.protocol import LEARNED, OPEN, EventRow, ImpressionChange, ImpressionRow, RequestRow, Row
+from toplist.service.store.row_kinds import LEARNED, OPEN, EventRow, ImpressionChange, ImpressionRow, RequestRow, Row
 
 sys.path.append(str(ROOT / "tests" / "service"))
 from postgres_server import PostgresServer  # the one that tests start

@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from toplist.cli.serve import add_set, settings_of
 from toplist.service import run, serving
-from toplist.service.config import Settings
 from toplist.service.http.app import App, make_app
 from toplist.service.http.logs import Log
 from toplist.service.http.routes import ROUTES
 from toplist.service.http.routing import HttpRequest, Response, Route
 from toplist.service.live.service import Service
+from toplist.service.settings import Settings
 
 PATH = "/v1/nothing"
 

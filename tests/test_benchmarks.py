@@ -53,7 +53,7 @@ def regrets(contender: Contender, steps: int, runs: int) -> Floats:
     return np.array([contender(steps, run)().regret for run in range(runs)])
 
 
-MEASURED = ("FILE", "ALONE", "FILE_IDS", "ALONE_IDS", "ONE", "OWNED", "AT_RANDOM", "FORWARDED")
+MEASURED = ("FILE", "ALONE", "FILE_IDS", "ALONE_IDS", "ONE", "OWNED", "AT_RANDOM", "FORWARDED", "BESIDE")
 
 
 @pytest.mark.parametrize(
@@ -82,6 +82,8 @@ def test_the_targets_of_several_servers_stand_beside_their_ratios(
     assert ("MISSED" in printed) == (not is_met)
     forwarded = slower if what == "FORWARDED" else 1.0 / (slower if what == "OWNED" else 1.0)
     assert f"A forwarded request takes {forwarded:.2f} times the CPU" in printed
+    beside = slower if what == "OWNED" else 1.0
+    assert f"takes {beside:.2f} times that of two clusters" in printed
 
 
 # What is compared.

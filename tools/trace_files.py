@@ -20,10 +20,10 @@ import httpx
 
 import toplist
 from toplist.cli import main as toplist_command
-from toplist.service.config import Settings
 from toplist.service.http.app import make_app
 from toplist.service.http.logs import Log
 from toplist.service.live.service import Service
+from toplist.service.settings import Settings
 
 ROOT = f"{Path(toplist.__file__).parent}/"
 

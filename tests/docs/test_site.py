@@ -27,7 +27,7 @@ from toplist.experiments import reproduction_page as reproduction
 from toplist.experiments.experiment import Outcome
 from toplist.experiments.library import library
 from toplist.service.log import events, pools
-from toplist.service.store import protocol
+from toplist.service.store import row_kinds
 from toplist.service.wire import Event
 from toplist.support import catalogue
 from toplist.support.docstrings import descriptions
@@ -244,20 +244,20 @@ def test_the_schema_of_events_is_complete() -> None:
     page = (ROOT / "docs" / "events.md").read_text(encoding="utf-8")
     rows = dict(re.findall(r"^\| `(\w+)` \| (.*) \|$", page, flags=re.MULTILINE))  # of two "ranking", the kind
     kinds = {
-        protocol.RANKING: events.RankingEvent,
-        protocol.ITEMS: events.ItemsEvent,
-        protocol.LEARNER: events.LearnerEvent,
-        protocol.POOL: pools.PoolEvent,
-        protocol.STOPPED: events.StoppedEvent,
-        protocol.IMPORTED: events.ImportedEvent,
-        protocol.LIST: events.ListEvent,
-        protocol.ACTIVATED: None,
-        protocol.REPORT: events.MergedReport,
-        protocol.LEARN: events.ListOutcome,
-        protocol.DROP: None,  # as LEARN
-        protocol.QUARANTINED: events.QuarantinedEvent,
-        protocol.FORGOTTEN: events.ForgottenEvent,
-        protocol.ERASED: events.ErasedEvent,
+        row_kinds.RANKING: events.RankingEvent,
+        row_kinds.ITEMS: events.ItemsEvent,
+        row_kinds.LEARNER: events.LearnerEvent,
+        row_kinds.POOL: pools.PoolEvent,
+        row_kinds.STOPPED: events.StoppedEvent,
+        row_kinds.IMPORTED: events.ImportedEvent,
+        row_kinds.LIST: events.ListEvent,
+        row_kinds.ACTIVATED: None,
+        row_kinds.REPORT: events.MergedReport,
+        row_kinds.LEARN: events.ListOutcome,
+        row_kinds.DROP: None,  # as LEARN
+        row_kinds.QUARANTINED: events.QuarantinedEvent,
+        row_kinds.FORGOTTEN: events.ForgottenEvent,
+        row_kinds.ERASED: events.ErasedEvent,
     }
     assert set(rows) == {*Event.__struct_encode_fields__, *kinds}
     for kind, body in kinds.items():

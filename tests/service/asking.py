@@ -12,10 +12,10 @@ import httpx
 from double import Double
 
 from toplist.service.api_keys import ApiKeySetting
-from toplist.service.config import Limits, Settings
 from toplist.service.http.app import App, make_app
 from toplist.service.http.auth import hash_api_key
 from toplist.service.http.logs import Log
+from toplist.service.settings import Limits, Settings
 
 T = TypeVar("T")
 SERVE, ADMIN = "toplist_serve-key-of-the-tests", "toplist_admin-key-of-the-tests"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import trustme
 
-from toplist.service.config import TlsFiles
+from toplist.service.settings import TlsFiles
 
 
 class Authority:

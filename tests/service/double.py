@@ -25,7 +25,7 @@ from toplist.service.live.service import Service
 from toplist.service.log.events import ListOutcome, MergedReport, encode
 from toplist.service.log.export import EventPage, RowPage
 from toplist.service.store.group_commit import CommitCounts
-from toplist.service.store.protocol import EventRow
+from toplist.service.store.row_kinds import EventRow
 from toplist.service.wire import (
     Estimate,
     Estimates,

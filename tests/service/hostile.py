@@ -18,7 +18,6 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from toplist.service.config import Limits, Settings
 from toplist.service.garbage import THRESHOLD
 from toplist.service.http.app import App, make_app
 from toplist.service.http.logs import Log
@@ -26,6 +25,7 @@ from toplist.service.live.service import Service
 from toplist.service.live.work_memory import SMALL
 from toplist.service.run import return_freed_memory
 from toplist.service.serving import service_of
+from toplist.service.settings import Limits, Settings
 from toplist.service.store.sqlite import SQLiteStore
 
 MEGABYTE = 1 << 20

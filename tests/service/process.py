@@ -13,8 +13,8 @@ from double import Double
 
 from toplist.cli import main
 from toplist.service import run
-from toplist.service.config import Settings
 from toplist.service.live.service import Service
+from toplist.service.settings import Settings
 from toplist.service.wire import ListReply, ListRequest
 
 

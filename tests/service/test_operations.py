@@ -18,7 +18,7 @@ from running import at_work, front, shown, told
 from units import Units
 
 from toplist.cli import main
-from toplist.service.config import read_settings
+from toplist.service.read_settings import read_settings
 
 ROOT = Path(__file__).parent.parent.parent
 DEPLOY = ROOT / "docs" / "deploy"

@@ -22,12 +22,12 @@ from toplist.cli import Exit
 from toplist.core.problem import InvalidInput
 from toplist.service.api_keys import ApiKeySetting, settings_lines
 from toplist.service.client import AsyncClient, Client, Retries, Unreachable
-from toplist.service.config import Limits, Logs, Settings, TlsFiles, setting_fields
 from toplist.service.http.app import make_app
 from toplist.service.http.auth import hash_api_key
 from toplist.service.http.logs import Log
 from toplist.service.http.server import Server
 from toplist.service.reload import RELOADED, Reload
+from toplist.service.settings import Limits, Logs, Settings, TlsFiles, setting_fields
 from toplist.service.wire import RankingSpec
 
 

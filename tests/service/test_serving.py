@@ -24,9 +24,9 @@ from forking import ForkedProcess
 from toplist.cli import Exit, main
 from toplist.core.problem import InvalidInput
 from toplist.service.client import Client, Retries
-from toplist.service.config import Settings
 from toplist.service.http.server import listening
 from toplist.service.run import SWITCH_EVERY, serve
+from toplist.service.settings import Settings
 from toplist.service.store.sqlite import SQLiteStore
 from toplist.service.wire import RankingSpec
 

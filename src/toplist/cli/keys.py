@@ -38,8 +38,9 @@ def run(arguments: Namespace) -> int:
 
     import_optional("msgspec", "serve")
     from toplist.service.api_keys import check_api_key, settings_lines, settings_text
-    from toplist.service.config import FILE, PREFIX
     from toplist.service.http.auth import hash_api_key, new_api_key
+    from toplist.service.read_settings import FILE
+    from toplist.service.settings import PREFIX
 
     api_key = new_api_key()
     values: dict[str, Any] = {"name": arguments.name, "scope": arguments.scope, "sha256": hash_api_key(api_key)}

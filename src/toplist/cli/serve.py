@@ -81,7 +81,7 @@ def settings_of(arguments: Namespace) -> Any:
     from toplist.core.problem import refuse
 
     check_installed()
-    from toplist.service.config import read_settings
+    from toplist.service.read_settings import read_settings
 
     flags: dict[str, str | list[str]] = {}
     for text in arguments.set:

@@ -8,12 +8,12 @@ from functools import reduce
 
 from toplist.core.problem import InvalidInput
 from toplist.service.api_keys import key_changes
-from toplist.service.config import Settings, setting_fields
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.app import App
 from toplist.service.http.logs import Log
 from toplist.service.http.server import Server
 from toplist.service.http.tls import load_tls
+from toplist.service.settings import Settings, setting_fields
 
 RELOADED = (  # others need a restart
     "keys", "hosts", "proxies", "logs.requests", "limits.rate", "limits.burst", "limits.stranger_rate",

@@ -22,7 +22,6 @@ from msgspec.structs import replace
 from toplist import __version__
 from toplist.service.check_policies import load_checked_policies
 from toplist.service.cluster_settings import check_cluster
-from toplist.service.config import Limits, Settings, check_reach
 from toplist.service.garbage import rare_garbage_collection
 from toplist.service.http.addresses import TrustedProxies
 from toplist.service.http.app import App, make_health_app
@@ -32,8 +31,10 @@ from toplist.service.http.logs import JsonLogHandler, Log
 from toplist.service.http.server import Server, listening, url
 from toplist.service.http.tls import load_tls
 from toplist.service.live.service import Service
+from toplist.service.read_settings import check_reach
 from toplist.service.reload import Reload
 from toplist.service.serving import Serving, ServingAlone, service_of
+from toplist.service.settings import Limits, Settings
 from toplist.service.store.address import checked_store, is_database, shown_store
 from toplist.service.worker_threads import WorkerThreads
 from toplist.support.files import private_files

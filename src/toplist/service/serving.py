@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
-from toplist.service.config import Settings
 from toplist.service.errors import StoreUnavailable
 from toplist.service.http.app import App, make_app
 from toplist.service.http.logs import Log
 from toplist.service.live.service import Service
 from toplist.service.live.transaction import OpenStore
+from toplist.service.settings import Settings
 from toplist.service.store.address import open_store as open_any_store
 
 # Seconds between two runs of periodic work:

@@ -8,7 +8,6 @@ from functools import partial
 from toplist.service.cluster.cluster import Cluster
 from toplist.service.cluster.listener import Listener
 from toplist.service.cluster.owners import DatabaseClock
-from toplist.service.config import Settings
 from toplist.service.http.app import App
 from toplist.service.http.cluster_app import ClusterApp, make_cluster_app
 from toplist.service.http.logs import Log
@@ -19,6 +18,7 @@ from toplist.service.live.transaction import OpenStore
 from toplist.service.live.work_memory import WorkMemory
 from toplist.service.log.impression_id import ImpressionIds
 from toplist.service.serving import log_code_warnings, service_of, start_work
+from toplist.service.settings import Settings
 from toplist.service.store.postgres.database import Database
 
 SLOWER = 5.0  # times that the periodic work of a partition is rarer than that of a whole store

@@ -21,7 +21,7 @@ from toplist.service.cluster.placing import partition_of
 from toplist.service.store.postgres import check_address
 
 SECRET = "the secret of all servers of a test"
-LEASE, UNRECORDED = 1.0, 4.0  # seconds; lists come from memory for longer than a lease
+LEASE, UNRECORDED = 2.0, 8.0  # seconds; lists come from memory for longer than a lease
 PARTITIONS = 16  # one of two servers owns them all by chance once in 2^15 times
 PATIENCE = 60.0  # seconds
 REMOVED = "item-3"

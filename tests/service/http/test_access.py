@@ -13,13 +13,13 @@ import pytest
 from asking import ADMIN, KEYS, SERVE, LocalService, Make, problem
 
 from toplist.service.api_keys import ApiKeySetting, settings_lines
-from toplist.service.config import Limits, Logs
 from toplist.service.http.auth import ApiKeys, hash_api_key, new_api_key
 from toplist.service.http.logs import JsonLogHandler, Log
 from toplist.service.http.openapi import document
 from toplist.service.http.rate_limit import MAX_CALLERS, TokenBuckets
 from toplist.service.http.routes import ROUTES
 from toplist.service.live.read_lane import ReadLane
+from toplist.service.settings import Limits, Logs
 
 
 def bearer(key: str) -> dict[str, str]:

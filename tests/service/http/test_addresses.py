@@ -7,8 +7,8 @@ import json
 import pytest
 from asking import KEYS, SERVE, LocalService, Make, problem
 
-from toplist.service.config import Limits
 from toplist.service.http.addresses import TrustedProxies
+from toplist.service.settings import Limits
 
 
 @pytest.mark.parametrize(

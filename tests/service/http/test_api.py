@@ -14,10 +14,10 @@ from asking import LocalService, Make, problem
 from double import DoublePages
 from prometheus_client.exposition import generate_latest
 
-from toplist.service.config import Limits
 from toplist.service.errors import NotFound, StoreUnavailable
 from toplist.service.http import metrics
 from toplist.service.http.routes import ROUTES
+from toplist.service.settings import Limits
 from toplist.service.wire import Event, Impression, ListReply, ListRequest, Ranking
 
 UNKNOWN = "019a8b5e-7c1f-7d3a-9b42-ffffffffffff"

@@ -14,11 +14,11 @@ import pytest
 from asking import KEYS, SERVE, LocalService, Make, problem
 
 from toplist.service.browser_settings import BrowserSettings
-from toplist.service.config import Limits
 from toplist.service.http.bodies import LARGE_BODY, SECONDS_PER_BYTE, Bodies, decoded_size
 from toplist.service.http.problems import LARGEST_SEARCHED, HttpProblem, undecodable
 from toplist.service.http.routes import ROUTES
 from toplist.service.http.routing import CompiledRoute
+from toplist.service.settings import Limits
 from toplist.service.wire import MOST_IDS, ListRequest
 
 JSON = {"content-type": "application/json"}

@@ -11,9 +11,10 @@ from asking import ADMIN, KEYS, LocalService, Make, problem, stock
 
 from toplist.core.problem import InvalidInput
 from toplist.service.browser_settings import BrowserSettings, TokenSecret, token_secrets
-from toplist.service.config import Limits, read_settings
 from toplist.service.http.impression_tokens import ImpressionTokens
 from toplist.service.http.problems import HttpProblem
+from toplist.service.read_settings import read_settings
+from toplist.service.settings import Limits
 
 OLD, NEW = "2026a:" + "o" * 40, "2026b:" + "n" * 40
 SHOP = "https://shop.example"

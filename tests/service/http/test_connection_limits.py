@@ -11,9 +11,9 @@ from asking import KEYS, SERVE
 from test_connections import GET, LARGE, POST, hosted, reply, run, until
 
 from toplist.service.browser_settings import BrowserSettings
-from toplist.service.config import Limits
 from toplist.service.http import connection_limits
 from toplist.service.http.app import App
+from toplist.service.settings import Limits
 
 REPORT = b"POST /v1/reports HTTP/1.1\r\nHost: evil\r\nOrigin: http://evil\r\nContent-Type: text/plain\r\n"
 LIST = b"POST /v1/rankings/a/lists HTTP/1.1\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"

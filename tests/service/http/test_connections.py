@@ -17,11 +17,11 @@ import uvloop
 from asking import KEYS, SERVE, app_of
 from double import Double
 
-from toplist.service.config import Limits, Settings
 from toplist.service.http.connection import MOST_HEADERS, Connection
 from toplist.service.http.logs import Log
 from toplist.service.http.server import Server, listening
 from toplist.service.http.tls import load_tls
+from toplist.service.settings import Limits, Settings
 
 GET = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 LARGE = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -24,7 +24,7 @@ from toplist.service.http.history import Curve
 from toplist.service.http.live_view import LiveParts
 from toplist.service.http.routing import HttpRequest
 from toplist.service.log.events import NO_REPORT, ListOutcome, encode
-from toplist.service.store.protocol import EventRow
+from toplist.service.store.row_kinds import EventRow
 from toplist.service.wire import Event, RankingView
 
 LIVE = "/v1/rankings/front-page/live"

@@ -23,11 +23,11 @@ from cryptography.hazmat.primitives.serialization import (
 from test_connections import GET, LARGE, Host, hosted, reply, run, until
 
 from toplist.core.problem import InvalidInput
-from toplist.service.config import Limits, TlsFiles
 from toplist.service.http import connection_limits
 from toplist.service.http.connection import Connection
 from toplist.service.http.logs import Log
 from toplist.service.http.tls import load_tls
+from toplist.service.settings import Limits, TlsFiles
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from running import BEGIN, check, events, front, open_store, reader_of, run, sho
 
 from toplist.service.api_keys import ApiKeySetting
 from toplist.service.clock import LONG_PAUSE, STEADY, BelievedClock
-from toplist.service.config import Settings
 from toplist.service.errors import StoreUnavailable
 from toplist.service.http.app import make_app
 from toplist.service.http.auth import hash_api_key
@@ -23,6 +22,7 @@ from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.service import Service, SharedResources
 from toplist.service.live.work_memory import WorkMemory
+from toplist.service.settings import Settings
 
 HOUR = 3_600_000
 STEADY_SECONDS = STEADY / 10**9

@@ -17,7 +17,7 @@ from toplist.service.live.learner_load import LearnerLoad
 from toplist.service.live.learners import LoadedLearner
 from toplist.service.live.service import Service
 from toplist.service.store.group_commit import GroupCommit
-from toplist.service.store.protocol import Row
+from toplist.service.store.row_kinds import Row
 
 MOST_WRITES = 200  # of a test; more of them go round in a circle
 

@@ -12,7 +12,7 @@ from toplist.ranker.snapshot import State
 from toplist.service.errors import StoreUnavailable
 from toplist.service.live import learners
 from toplist.service.live.service import Service
-from toplist.service.store.protocol import SnapshotRow
+from toplist.service.store.row_kinds import SnapshotRow
 from toplist.service.wire import RankingChange
 
 

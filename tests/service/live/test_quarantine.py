@@ -29,11 +29,11 @@ from running import (
 
 from toplist.cli import Exit, main
 from toplist.ranker import LoggedRanker
-from toplist.service.config import Settings
 from toplist.service.errors import Conflict
 from toplist.service.http.app import make_app
 from toplist.service.live.service import Service
 from toplist.service.log.verify import quarantined
+from toplist.service.settings import Settings
 from toplist.service.wire import RankingChange
 
 DAMAGES: dict[str, tuple[str, tuple[Any, ...]]] = {

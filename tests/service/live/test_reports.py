@@ -18,7 +18,7 @@ from toplist.service.errors import NotFound, Refused
 from toplist.service.live.impression_state import report_in_positions
 from toplist.service.log.events import MergedReport
 from toplist.service.log.impression_id import ImpressionIds, id_text, parse_id
-from toplist.service.store.protocol import LEARN
+from toplist.service.store.row_kinds import LEARN
 from toplist.service.wire import Item, RankingSpec, Report
 
 PLACES = st.integers(1, 5)

@@ -29,13 +29,13 @@ from running import (
     told,
 )
 
-from toplist.service.config import Settings
 from toplist.service.errors import NotFound, Refused, StoreUnavailable
 from toplist.service.http.app import make_app
 from toplist.service.http.logs import Log
 from toplist.service.live import learner_load
 from toplist.service.live.service import Service
 from toplist.service.log import replay
+from toplist.service.settings import Settings
 from toplist.service.store.migrations import SCRIPTS, migrate
 from toplist.service.store.queries import TableReader
 from toplist.service.store.sqlite import SQLiteStore, connect

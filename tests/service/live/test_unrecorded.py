@@ -13,7 +13,7 @@ from toplist.service.live import make_list
 from toplist.service.live.service import Service
 from toplist.service.log.impression_id import parse_id
 from toplist.service.store import group_commit
-from toplist.service.store.protocol import STATE_NAMES
+from toplist.service.store.row_kinds import STATE_NAMES
 from toplist.service.wire import Item, ListRequest, RankingChange, RankingSpec
 
 SLOW = 0.2  # seconds: much longer than a commit takes

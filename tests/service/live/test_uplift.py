@@ -29,7 +29,7 @@ from running import (
 from toplist.service.errors import Conflict
 from toplist.service.live import rankings, retention, uplift_sums
 from toplist.service.live.service import Service
-from toplist.service.store.protocol import FIRST_TALLY
+from toplist.service.store.row_kinds import FIRST_TALLY
 from toplist.service.wire import RankingChange, StopIf, Uplift
 
 DAY = 86_400.0

@@ -20,7 +20,7 @@ from toplist.service.clock import BelievedClock, boot_time
 from toplist.service.cluster.owners import DatabaseClock
 from toplist.service.store.group_commit import GroupCommit
 from toplist.service.store.postgres import database
-from toplist.service.store.protocol import Row
+from toplist.service.store.row_kinds import Row
 
 NOBODY_FENCES = "no fence"
 REPLY_FIRST = "a reply before the commit"

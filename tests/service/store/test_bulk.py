@@ -8,7 +8,7 @@ import pytest
 
 from toplist.service.store.bulk import MOST_ROWS, BulkStatement
 from toplist.service.store.integrity import find_damage
-from toplist.service.store.protocol import LEARNED, LIST, OPEN, EventRow, ImpressionChange, ImpressionRow
+from toplist.service.store.row_kinds import LEARNED, LIST, OPEN, EventRow, ImpressionChange, ImpressionRow
 from toplist.service.store.sqlite import SQLiteStore, connect
 
 

@@ -12,7 +12,7 @@ from running import run
 from toplist.service.errors import StoreUnavailable
 from toplist.service.store import group_commit
 from toplist.service.store.group_commit import GroupCommit
-from toplist.service.store.protocol import EventRow, Row
+from toplist.service.store.row_kinds import EventRow, Row
 
 
 class Slow:

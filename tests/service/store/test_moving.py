@@ -21,7 +21,7 @@ from toplist.service.live.service import Service
 from toplist.service.log.verify import rebuild_learners
 from toplist.service.store.address import open_parts
 from toplist.service.store.postgres import PostgresStore
-from toplist.service.store.protocol import EventRow
+from toplist.service.store.row_kinds import EventRow
 from toplist.service.store.sqlite import SQLiteStore
 from toplist.service.wire import ListRequest, RankingChange, RankingSpec
 

@@ -21,14 +21,14 @@ from toplist.service.store.postgres.members import be_gone, be_seen, check_undiv
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.session import Fenced, Refusal, Session
 from toplist.service.store.postgres.shared_writer import Share
-from toplist.service.store.protocol import (
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.row_kinds import (
     DROPPED,
     LEARNED,
     OPEN,
     EventRow,
     ImpressionRow,
     LearnerRow,
-    LogReader,
     RankingRow,
     Row,
     ShiftWindows,

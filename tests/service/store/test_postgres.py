@@ -17,7 +17,7 @@ from toplist.core.problem import InvalidInput
 from toplist.service.errors import NotOwner, StoreUnavailable
 from toplist.service.log import policy_code
 from toplist.service.log.verify import code_warnings
-from toplist.service.store import protocol
+from toplist.service.store import row_kinds
 from toplist.service.store.address import shown_store
 from toplist.service.store.digests import TABLES
 from toplist.service.store.postgres import PostgresReader, PostgresStore
@@ -26,7 +26,9 @@ from toplist.service.store.postgres.database import Database
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.schema import LOCK, VERSIONS, Version, migrate
 from toplist.service.store.postgres.session import Fenced, Session
-from toplist.service.store.protocol import (
+from toplist.service.store.protocol import LogReader, Store
+from toplist.service.store.queries import TableReader
+from toplist.service.store.row_kinds import (
     DeletedLearnerRow,
     DeletedRow,
     EventRow,
@@ -34,15 +36,12 @@ from toplist.service.store.protocol import (
     ImpressionRow,
     ItemRow,
     LearnerRow,
-    LogReader,
     RankingRow,
     RequestRow,
     Row,
     SnapshotRow,
-    Store,
     TallyRow,
 )
-from toplist.service.store.queries import TableReader
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
 
 LEASE = 0.4  # seconds
@@ -62,7 +61,7 @@ def event(
     return EventRow(seq, 1000 + seq, ranking, learner, kind, impression, json.dumps(body).encode())
 
 
-def impression(number: int, seq: int, learner: int, state: int = protocol.OPEN) -> ImpressionRow:
+def impression(number: int, seq: int, learner: int, state: int = row_kinds.OPEN) -> ImpressionRow:
     return ImpressionRow(bytes([number]), seq, 1, learner, state, 5000 + number, b"{}")
 
 
@@ -78,8 +77,8 @@ COMMITS: list[list[Row]] = [
     [event(2, 2, "learner"), LearnerRow(2, 1, None)],
     [event(3, 2, "list", b"\1"), FIRST, RequestRow(1, "a", b"d", b"\1", 7)],
     [
-        event(4, 2, "report", b"\1"), changed(FIRST, protocol.OPEN, b"[1]"),
-        changed(FIRST, protocol.LEARNED, b"[1, 2]"),
+        event(4, 2, "report", b"\1"), changed(FIRST, row_kinds.OPEN, b"[1]"),
+        changed(FIRST, row_kinds.LEARNED, b"[1, 2]"),
         event(5, 2, "list", b"\2"), SECOND, RequestRow(1, "b", b"d", b"\2", 7), RequestRow(1, "b", b"e", b"\2", 8),
         event(6, 2, "learned", b"\1"), SnapshotRow(2, False, 6, 1, b"belief"), SnapshotRow(2, False, 6, 1, b"belief 2"),
     ],
@@ -90,25 +89,25 @@ COMMITS: list[list[Row]] = [
         TallyRow(1, 1, "all", b"", b"[2]"), TallyRow(1, 1, "day:2026-11-17", b"", b"[3]"),
     ],
     [
-        protocol.DeleteTallies(1, 7, *protocol.FIRST_TALLY, "day:2026-11-17", b""),
+        row_kinds.DeleteTallies(1, 7, *row_kinds.FIRST_TALLY, "day:2026-11-17", b""),
         TallyRow(1, 7, "all", b"", b"[4]"), TallyRow(1, 7, "segment:8", b"", b"[5]"),
         TallyRow(1, 7, "visitors:8", b"\1", b"[6]"), TallyRow(1, 7, "visitors:8", b"\2", b"[7]"),
         TallyRow(1, 7, "visitors:80", b"\2", b"[8]"),
     ],
     [
         event(8, 8, "learner"), LearnerRow(8, 1, "person"),
-        protocol.DeleteTallies(1, 7, "day:2026-11-17", b"", "visitors:8", b"\1"),
+        row_kinds.DeleteTallies(1, 7, "day:2026-11-17", b"", "visitors:8", b"\1"),
     ],
     [event(9, 8, "list", b"\3"), THIRD, RequestRow(1, "c", b"d", b"\3", 9)],
-    [protocol.ShiftWindows(4, 100), impression(4, 10, 8), event(10, 8, "list", b"\4")],
-    [protocol.ForgetImpressions(1, 2, 6), protocol.WipeLog()],
-    [protocol.DeleteLearner(1, 8), DeletedLearnerRow(8, 1)],
-    [protocol.PurgeLearner(1, 8, 2)],
-    [protocol.PurgeLearner(1, 8, 2), protocol.PurgeLearnerDone(8)],
-    [protocol.DeleteItem(1, "tea"), protocol.DeleteSnapshots(1)],
-    [event(11, ranking=1, kind="ranking"), protocol.DeleteRanking(1), DeletedRow(1, 0, 11)],
-    [protocol.PurgeEvents(1, 0, 4, 10), DeletedRow(1, 4, 11)],
-    [protocol.PurgeEvents(1, 4, 10, 10), protocol.PurgeDone(1)],
+    [row_kinds.ShiftWindows(4, 100), impression(4, 10, 8), event(10, 8, "list", b"\4")],
+    [row_kinds.ForgetImpressions(1, 2, 6), row_kinds.WipeLog()],
+    [row_kinds.DeleteLearner(1, 8), DeletedLearnerRow(8, 1)],
+    [row_kinds.PurgeLearner(1, 8, 2)],
+    [row_kinds.PurgeLearner(1, 8, 2), row_kinds.PurgeLearnerDone(8)],
+    [row_kinds.DeleteItem(1, "tea"), row_kinds.DeleteSnapshots(1)],
+    [event(11, ranking=1, kind="ranking"), row_kinds.DeleteRanking(1), DeletedRow(1, 0, 11)],
+    [row_kinds.PurgeEvents(1, 0, 4, 10), DeletedRow(1, 4, 11)],
+    [row_kinds.PurgeEvents(1, 4, 10, 10), row_kinds.PurgeDone(1)],
 ]  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from running import at_work, front, postgres_store, run, shown
 
 from toplist.service.errors import StoreUnavailable
 from toplist.service.store.postgres import PostgresReader
-from toplist.service.store.protocol import RequestRow
+from toplist.service.store.row_kinds import RequestRow
 
 
 class Reads:

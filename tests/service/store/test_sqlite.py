@@ -13,7 +13,7 @@ from toplist.cli import Exit, main
 from toplist.core.problem import InvalidInput
 from toplist.service.errors import StoreUnavailable
 from toplist.service.store.migrations import APPLICATION_ID, SCRIPTS, migrate
-from toplist.service.store.protocol import LearnerRow
+from toplist.service.store.row_kinds import LearnerRow
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore, connect
 
 

@@ -31,7 +31,7 @@ from toplist.service.errors import StoreUnavailable
 from toplist.service.store.postgres import PostgresStore
 from toplist.service.store.postgres.database import Database
 from toplist.service.store.postgres.round_trip import RoundTrip
-from toplist.service.store.protocol import EventRow
+from toplist.service.store.row_kinds import EventRow
 
 store = PostgresStore(Database(sys.argv[1], lease={LEASE}), 0)
 results = RoundTrip._results

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from toplist.core.item_id import ItemId
-from toplist.service.store.protocol import LIST
+from toplist.service.store.row_kinds import LIST
 from toplist.service.wire import Event, LiveEvent
 
 RECENT_LISTS = 1000  # of which shares by position are taken

@@ -7,13 +7,13 @@ from time import time
 from typing import Any
 
 from toplist.service.api_keys import time_text
-from toplist.service.config import Settings
 from toplist.service.http.addresses import TrustedProxies, address_group
 from toplist.service.http.auth import ApiKeys, Hosts, KnownKey
 from toplist.service.http.origins import Origins
 from toplist.service.http.problems import HttpProblem
 from toplist.service.http.rate_limit import TokenBuckets
 from toplist.service.http.routing import CompiledRoute
+from toplist.service.settings import Settings
 
 LogEvent = Callable[..., None]
 

@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Struct
 
 from toplist.core.problem import InvalidInput
-from toplist.service.config import Settings
 from toplist.service.errors import Conflict, NotFound, Refused, StoreUnavailable, TooManyReads, UnknownRanking
 from toplist.service.garbage import NewGarbage
 from toplist.service.http import openapi, problems
@@ -39,6 +38,7 @@ from toplist.service.http.routing import (
 )
 from toplist.service.http.whole import WHOLE, Whole
 from toplist.service.live.service import Service
+from toplist.service.settings import Settings
 from toplist.service.wire import PROBLEM_MEDIA, RankingChange
 
 AsgiScope = MutableMapping[str, Any]

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from toplist.service.config import Limits
 from toplist.service.http import problems
 from toplist.service.http.addresses import address_group
 from toplist.service.http.problems import HttpProblem
 from toplist.service.http.routing import CompiledRoute
 from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.work_memory import SMALL, WorkMemory
+from toplist.service.settings import Limits
 from toplist.service.wire import Fault
 
 AsgiMessage = MutableMapping[str, Any]

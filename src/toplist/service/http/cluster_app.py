@@ -16,7 +16,6 @@ from toplist.service.cluster.listener import Parts
 from toplist.service.cluster.messages import Ask, ForwardedAnswer, ForwardedKey
 from toplist.service.cluster.partitions import OwnedPartition
 from toplist.service.cluster.peers import NotSent, OutcomeUnknown, Peers
-from toplist.service.config import Settings
 from toplist.service.errors import NotFound, NotOwner, StoreUnavailable
 from toplist.service.http.app import App, AsgiScope, Encoded, Exchange, busy, make_handlers
 from toplist.service.http.auth import KnownKey
@@ -30,6 +29,7 @@ from toplist.service.http.routes import ROUTES
 from toplist.service.http.routing import CompiledRoute, HttpRequest, RawResponse, Response, StreamResponse
 from toplist.service.live.impression_state import UNKNOWN_IMPRESSION
 from toplist.service.live.service import Service
+from toplist.service.settings import Settings
 from toplist.service.wire import Overview, OverviewQuery, Rankings
 
 _NO_DIGEST = "0" * 64

@@ -12,10 +12,10 @@ import httptools
 import msgspec
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from toplist.service.config import Limits
 from toplist.service.http.connection_limits import ConnectionLimits
 from toplist.service.http.problems import HttpProblem, too_slow
 from toplist.service.http.whole import COMMON, WHOLE, Whole
+from toplist.service.settings import Limits
 from toplist.service.wire import PROBLEM_MEDIA
 
 TLS_UNSENT = 64 << 10  # bytes of a response that may wait to be sent by TLS; its own default is 512 KiB

@@ -9,8 +9,8 @@ from time import monotonic
 from typing import Literal, Protocol
 from weakref import ref
 
-from toplist.service.config import Limits
 from toplist.service.http.addresses import TrustedProxies, address_group
+from toplist.service.settings import Limits
 
 RESERVED_FILES = 128  # open files that are no connections: the store, listeners, logs, health checks
 LOOK_EVERY = 0.1  # seconds between two searches for connections to close, which a flood would repeat

@@ -15,7 +15,6 @@ from toplist import __version__
 from toplist.core.item_id import ItemId, item_of_text
 from toplist.core.problem import InvalidInput
 from toplist.service.browser_settings import token_secrets
-from toplist.service.config import Settings
 from toplist.service.errors import NotFound, Refused
 from toplist.service.http import problems
 from toplist.service.http.assets import Assets
@@ -44,6 +43,7 @@ from toplist.service.live.ranking import TOO_LARGE
 from toplist.service.live.service import Service
 from toplist.service.playground.plan import choices_of, plan_of
 from toplist.service.playground.playground import Playground
+from toplist.service.settings import Settings
 from toplist.service.wire import (
     ClusterView,
     Health,

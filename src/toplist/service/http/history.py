@@ -11,7 +11,7 @@ from toplist.service.http.activity import decoded, live_event
 from toplist.service.live.service import Service
 from toplist.service.log.events import decode_outcome
 from toplist.service.log.replay import UNREADABLE
-from toplist.service.store.protocol import ERASED, IMPORTED, ITEMS, LEARN, RANKING, REPORT, STOPPED, EventRow
+from toplist.service.store.row_kinds import ERASED, IMPORTED, ITEMS, LEARN, RANKING, REPORT, STOPPED, EventRow
 from toplist.service.wire import History, LiveEvent, Point
 
 CHANGE_KINDS = (RANKING, ITEMS, IMPORTED, ERASED, STOPPED)

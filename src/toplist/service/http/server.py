@@ -14,12 +14,12 @@ from typing import Any, cast
 import uvicorn
 
 from toplist.core.problem import InvalidInput, refuse
-from toplist.service.config import Settings
 from toplist.service.http.app import App
 from toplist.service.http.connection import Connection, problem_response
 from toplist.service.http.connection_limits import ConnectionLimits
 from toplist.service.http.problems import HttpProblem
 from toplist.service.http.tls import GOODBYE, HANDSHAKE, STRICT_TRANSPORT
+from toplist.service.settings import Settings
 
 _UNSENT = 128 << 10  # bytes in the kernel that a slow reader does not take; it would buffer megabytes
 _ACCEPTS = 128  # connections accepted before others are served

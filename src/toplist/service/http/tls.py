@@ -7,8 +7,8 @@ import stat
 from pathlib import Path
 
 from toplist.core.problem import InvalidInput, refuse
-from toplist.service.config import TlsFiles
 from toplist.service.http.logs import Log
+from toplist.service.settings import TlsFiles
 
 HANDSHAKE = 10.0  # seconds, at most; `limits.seconds` if they are fewer
 GOODBYE = 2.0  # seconds to wait for the client's end of a TLS connection that was closed

@@ -27,7 +27,8 @@ from toplist.service.log import training
 from toplist.service.log.events import decode_items
 from toplist.service.log.replay import change_items, item_parts, new_ranker
 from toplist.service.log.settings import SHORTEST, LearnerSettings
-from toplist.service.store.protocol import ITEMS, EventRow, LearnerRow, LogReader, SnapshotRow
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.row_kinds import ITEMS, EventRow, LearnerRow, SnapshotRow
 from toplist.service.wire import RankingChange, RankingSpec
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import logging
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.rankings import ranking_rows
 from toplist.service.log.events import StoppedEvent, encode
-from toplist.service.store.protocol import STOPPED, WHOLE_RANKING, EventRow, Row
+from toplist.service.store.row_kinds import STOPPED, WHOLE_RANKING, EventRow, Row
 from toplist.uplift import GroupComparison, StopRule, Tally
 
 BY_GUARDRAIL = "stop_if"  # who changed the ranking, in the log

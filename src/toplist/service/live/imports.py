@@ -17,7 +17,7 @@ from toplist.service.live.work_memory import TIMES_LEARNER
 from toplist.service.log.events import ImportedEvent, ItemsEvent, encode
 from toplist.service.log.replay import new_ranker
 from toplist.service.log.settings import apply_items
-from toplist.service.store.protocol import IMPORTED, EventRow, Row
+from toplist.service.store.row_kinds import IMPORTED, EventRow, Row
 from toplist.service.wire import ImportReply, Item
 
 FIELD = "/ranker"

@@ -12,7 +12,7 @@ from toplist.ranker import Record
 from toplist.ranker.list_positions import ListPositions, plain_positions
 from toplist.service.errors import Refused
 from toplist.service.log.events import ListOutcome, ListPlacement, MergedReport
-from toplist.service.store.protocol import DROPPED, LEARNED, OPEN
+from toplist.service.store.row_kinds import DROPPED, LEARNED, OPEN
 from toplist.service.wire import IS_PLACE, ListEntry, Report, SeenEntry
 
 LATE, CONTRADICTS, NOT_LEARNED = "late", "contradicts", "dropped"

@@ -19,7 +19,7 @@ from toplist.service.live.uplift_sums import compared_list
 from toplist.service.log.events import ListEvent, ListOutcome, MergedReport, QuarantinedEvent, decode_learner, encode
 from toplist.service.log.replay import UNREADABLE, learn_list
 from toplist.service.log.tallies import ClosedList
-from toplist.service.store.protocol import (
+from toplist.service.store.row_kinds import (
     ACTIVATED,
     DEFERRED,
     DROP,

@@ -14,7 +14,7 @@ from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.work_memory import check_size
 from toplist.service.log.events import ItemsEvent, encode
-from toplist.service.store.protocol import ITEMS, WHOLE_RANKING, DeleteItem, EventRow, ItemRow, Row
+from toplist.service.store.row_kinds import ITEMS, WHOLE_RANKING, DeleteItem, EventRow, ItemRow, Row
 from toplist.service.wire import Item, ItemsChanged
 
 

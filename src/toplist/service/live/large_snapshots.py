@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from toplist.service.live.work_memory import WorkMemory
-from toplist.service.store.protocol import Row, SnapshotRow
+from toplist.service.store.row_kinds import Row, SnapshotRow
 
 LARGE = 1 << 20  # bytes of a learner; compressing more would hold up the event loop for tens of milliseconds
 TIMES_SNAPSHOT = 2  # a copy of the learner, and the bytes that are made of it

@@ -11,7 +11,8 @@ from toplist.service.live.ranking import LiveRanking
 from toplist.service.log.replay import Replay, in_order, replay_from_snapshot, replay_from_start
 from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
 from toplist.service.store.group_commit import GroupCommit
-from toplist.service.store.protocol import ITEMS, EventRow, LearnerRow, LogReader, SnapshotRow, Store
+from toplist.service.store.protocol import LogReader, Store
+from toplist.service.store.row_kinds import ITEMS, EventRow, LearnerRow, SnapshotRow
 
 MANY_CHANGES = 2  # of a ranking's items, thousands each, which are replayed in another thread
 MANY_EVENTS = 200  # of a learner, which are replayed in another thread; some milliseconds

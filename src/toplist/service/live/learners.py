@@ -20,7 +20,8 @@ from toplist.service.log.events import LearnerEvent, encode
 from toplist.service.log.machines import Machines, this_machine, with_machines
 from toplist.service.log.replay import SkippedList, change_items
 from toplist.service.store.group_commit import GroupCommit
-from toplist.service.store.protocol import LEARNER, EventRow, LearnerRow, Row, SnapshotRow, Store
+from toplist.service.store.protocol import Store
+from toplist.service.store.row_kinds import LEARNER, EventRow, LearnerRow, Row, SnapshotRow
 
 SNAPSHOT_EVERY = 1000  # events of a learner; more if a snapshot is large
 WORTH_A_SNAPSHOT = 64  # events; fewer are replayed faster than a snapshot is written

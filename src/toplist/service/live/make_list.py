@@ -35,7 +35,7 @@ from toplist.service.log.events import NO_PLACEMENT, SHADOW, ListEvent, ListOutc
 from toplist.service.log.impression_id import ImpressionIds, id_text
 from toplist.service.log.settings import LearnerSettings
 from toplist.service.store.group_commit import SLOW_SECONDS
-from toplist.service.store.protocol import DEFERRED, DROPPED, LIST, OPEN, EventRow, ImpressionRow, RequestRow, Row
+from toplist.service.store.row_kinds import DEFERRED, DROPPED, LIST, OPEN, EventRow, ImpressionRow, RequestRow, Row
 from toplist.service.wire import ListReply, ListRequest
 
 SMALL_RECORD = 4096  # bytes of a record that is kept in memory; larger ones are read from the log again

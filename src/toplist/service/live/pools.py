@@ -16,7 +16,8 @@ from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
 from toplist.service.log.events import encode
 from toplist.service.log.pools import KnownPool, decode_pool, pool_event
-from toplist.service.store.protocol import POOL, WHOLE_RANKING, EventRow, LogReader
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.row_kinds import POOL, WHOLE_RANKING, EventRow
 
 GROWTH, FIRST = 1.25, 100  # a pool is outdated once there are so many times as many events, and so many more
 MOST_LEARNERS = 1000  # whose knowledge is pooled, the most recently used ones

@@ -11,7 +11,7 @@ from toplist.core.problem import InvalidInput
 from toplist.service.log.events import QuarantinedEvent, encode
 from toplist.service.log.replay import SkippedList
 from toplist.service.store.group_commit import GroupCommit
-from toplist.service.store.protocol import QUARANTINED, EventRow
+from toplist.service.store.row_kinds import QUARANTINED, EventRow
 
 LONGEST_REASON = 300  # characters
 RETRY_AFTER = 60.0  # seconds until a learner in quarantine is tried again: a replay may take long

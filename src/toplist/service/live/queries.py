@@ -33,7 +33,8 @@ from toplist.service.log.export import EventPage, EventPages, KindPages, Learner
 from toplist.service.log.impression_id import id_text
 from toplist.service.log.replay import UNREADABLE, logged_list
 from toplist.service.log.settings import ItemState, ItemStates
-from toplist.service.store.protocol import STATE_NAMES, Store
+from toplist.service.store.protocol import Store
+from toplist.service.store.row_kinds import STATE_NAMES
 from toplist.service.wire import (
     Estimate,
     Estimates,

@@ -29,7 +29,7 @@ from toplist.service.live.work_memory import check_size
 from toplist.service.log.events import RankingEvent, encode
 from toplist.service.log.policy_code import policy_code
 from toplist.service.log.settings import SHORTEST, LearnerSettings, pins_problem
-from toplist.service.store.protocol import (
+from toplist.service.store.row_kinds import (
     RANKING,
     WHOLE_RANKING,
     DeletedRow,

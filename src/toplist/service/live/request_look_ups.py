@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from toplist.service.store.group_commit import GroupCommit
-from toplist.service.store.protocol import RequestRow, Store
+from toplist.service.store.protocol import Store
+from toplist.service.store.row_kinds import RequestRow
 
 READS = 2  # at once: one that takes long keeps nobody waiting
 

@@ -12,7 +12,8 @@ from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
 from toplist.service.log.events import ForgottenEvent, encode
-from toplist.service.store.protocol import (
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.row_kinds import (
     FIRST_TALLY,
     FORGOTTEN,
     DeletedLearnerRow,
@@ -21,7 +22,6 @@ from toplist.service.store.protocol import (
     EventRow,
     ForgetImpressions,
     LearnerRow,
-    LogReader,
     PurgeDone,
     PurgeEvents,
     PurgeLearner,

@@ -6,7 +6,7 @@ from toplist.service.errors import NotFound, Refused
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.transaction import Transactions
 from toplist.service.log.events import ErasedEvent, encode
-from toplist.service.store.protocol import ERASED, WHOLE_RANKING, DeletedLearnerRow, DeleteLearner, EventRow
+from toplist.service.store.row_kinds import ERASED, WHOLE_RANKING, DeletedLearnerRow, DeleteLearner, EventRow
 
 
 def check_segment_room(ranking: LiveRanking, segment: str | None, most: int) -> None:

@@ -26,16 +26,14 @@ from toplist.service.log.impression_id import parse_id
 from toplist.service.log.replay import UNREADABLE
 from toplist.service.log.settings import ItemState, LearnerSettings
 from toplist.service.store.group_commit import GroupCommit
-from toplist.service.store.protocol import (
+from toplist.service.store.protocol import LogMark, LogReader, Store
+from toplist.service.store.row_kinds import (
     FIRST_TALLY,
     DeletedLearnerRow,
     EventRow,
     ImpressionRow,
     ItemRow,
-    LogMark,
-    LogReader,
     RankingRow,
-    Store,
     TallyPlace,
 )
 

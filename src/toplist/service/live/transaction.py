@@ -21,17 +21,8 @@ from toplist.service.live.state import LiveState, read_rankings
 from toplist.service.live.work_memory import WorkMemory
 from toplist.service.log.events import ClockEvent, encode
 from toplist.service.store.group_commit import CommitCounts, GroupCommit
-from toplist.service.store.protocol import (
-    CLOCK,
-    NO_RANKING,
-    WHOLE_RANKING,
-    CheckOwner,
-    EventRow,
-    LogMark,
-    Row,
-    ShiftWindows,
-    Store,
-)
+from toplist.service.store.protocol import LogMark, Store
+from toplist.service.store.row_kinds import CLOCK, NO_RANKING, WHOLE_RANKING, CheckOwner, EventRow, Row, ShiftWindows
 
 SNAPSHOT_BYTES = 4 << 20  # of snapshots in one commit when the service stops
 

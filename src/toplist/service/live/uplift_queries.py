@@ -14,7 +14,8 @@ from toplist.service.live.transaction import Transactions
 from toplist.service.live.uplift_sums import readable_sum
 from toplist.service.log.events import decode_learner, decode_stopped
 from toplist.service.log.tallies import ALL_KEY
-from toplist.service.store.protocol import DAY_SLICE, SEGMENT_SLICE, EventRow, LogReader, TallyRow
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.row_kinds import DAY_SLICE, SEGMENT_SLICE, EventRow, TallyRow
 from toplist.service.wire import (
     Bounds,
     ComparedGroups,

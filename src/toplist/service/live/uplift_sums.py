@@ -13,7 +13,8 @@ from toplist.service.log.events import MergedReport
 from toplist.service.log.replay import UNREADABLE
 from toplist.service.log.tallies import ALL_KEY, ClosedList, Sum, TallyKey, count_list, decode_sum, tally_rows_of
 from toplist.service.store.group_commit import GroupCommit
-from toplist.service.store.protocol import LogReader, Store, TallyRow
+from toplist.service.store.protocol import LogReader, Store
+from toplist.service.store.row_kinds import TallyRow
 from toplist.uplift import Tally
 
 logger = logging.getLogger("toplist.service")

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from toplist.service.log.impression_id import id_time, partition_of_id
 from toplist.service.log.renumber import Division
 from toplist.service.store.copy import Report, Target, copy_store
-from toplist.service.store.protocol import ImpressionRow
 from toplist.service.store.queries import TableReader
+from toplist.service.store.row_kinds import ImpressionRow
 
 
 class Copied(NamedTuple):

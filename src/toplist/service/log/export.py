@@ -14,7 +14,8 @@ from toplist.service.clock import as_time
 from toplist.service.errors import NotFound
 from toplist.service.log.events import decode_learner
 from toplist.service.log.impression_id import id_text
-from toplist.service.store.protocol import WHOLE_RANKING, EventRow, LogReader
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.row_kinds import WHOLE_RANKING, EventRow
 from toplist.service.wire import Event
 from toplist.support.files import check_writable, import_optional, replace_file
 

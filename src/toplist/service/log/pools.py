@@ -12,7 +12,7 @@ from toplist.core.item_id import ItemId
 from toplist.core.slate import Floats
 from toplist.ranker.pool import COLUMNS, Pool
 from toplist.ranker.weights_pool import AnyPool, WeightsPool
-from toplist.service.store.protocol import EventRow
+from toplist.service.store.row_kinds import EventRow
 
 
 class PoolEvent(Struct, frozen=True, omit_defaults=True):

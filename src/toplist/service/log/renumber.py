@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from toplist.service.log.replay import UNREADABLE
-from toplist.service.store.protocol import (
+from toplist.service.store.queries import TableReader
+from toplist.service.store.row_kinds import (
     DROP,
     ERASED,
     FORGOTTEN,
@@ -37,7 +38,6 @@ from toplist.service.store.protocol import (
     SnapshotRow,
     TallyRow,
 )
-from toplist.service.store.queries import TableReader
 
 # Which fields of a body name events, by the kind of the event.
 _NAMED: dict[str, tuple[str, ...]] = {

@@ -36,7 +36,8 @@ from toplist.service.log.events import (
 from toplist.service.log.machines import Machines, split_machines, this_machine, with_this_machine
 from toplist.service.log.pools import KnownPool, decode_pool
 from toplist.service.log.settings import ItemStates, LearnerSettings, items_at
-from toplist.service.store.protocol import (
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.row_kinds import (
     DROP,
     IMPORTED,
     ITEMS,
@@ -45,7 +46,6 @@ from toplist.service.store.protocol import (
     QUARANTINED,
     EventRow,
     LearnerRow,
-    LogReader,
     SnapshotRow,
 )
 

@@ -21,7 +21,7 @@ from toplist.ranker.size import SizeByItems
 from toplist.service.errors import Refused
 from toplist.service.log.events import ItemsEvent, RankingEvent, decode_items, decode_ranking
 from toplist.service.log.policy_code import code_warning, policy_code
-from toplist.service.store.protocol import EventRow
+from toplist.service.store.row_kinds import EventRow
 from toplist.service.wire import RankingSpec
 
 SHORTEST = 1  # least length of a list

@@ -18,7 +18,8 @@ from toplist.service.clock import as_time
 from toplist.service.log.events import HOLDOUT, ListPlacement, MergedReport, decode_list, decode_outcome, encode
 from toplist.service.log.replay import UNREADABLE
 from toplist.service.log.settings import LearnerSettings, settings_at_end
-from toplist.service.store.protocol import (
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.row_kinds import (
     ALL_LISTS,
     DAY_SLICE,
     ERASED,
@@ -28,7 +29,6 @@ from toplist.service.store.protocol import (
     SEGMENT_SLICE,
     VISITORS_SLICE,
     EventRow,
-    LogReader,
     TallyRow,
 )
 from toplist.uplift import Tally, VisitorCounts

@@ -12,7 +12,8 @@ from toplist.service.log.machines import with_machines
 from toplist.service.log.policy_code import policy_code
 from toplist.service.log.replay import events_since, new_ranker, replay_from_log, replay_from_snapshot
 from toplist.service.log.settings import ItemState, ItemStates, LearnerSettings, settings_problem
-from toplist.service.store.protocol import LearnerRow, LogReader, SnapshotRow
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.row_kinds import LearnerRow, SnapshotRow
 
 EVENTS_PER_READ = 10_000
 ALL_EARLIER = 1 << 62  # policy_seq of learners in training: another policy made all lists so far

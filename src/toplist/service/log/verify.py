@@ -12,7 +12,8 @@ from toplist.service.log.impression_id import id_text
 from toplist.service.log.machines import are_comparable, split_machines
 from toplist.service.log.replay import UNREADABLE, Replay, events_since, replay_from_log, replay_from_snapshot
 from toplist.service.log.settings import LearnerSettings, settings_at_end
-from toplist.service.store.protocol import LEARNER, QUARANTINED, EventRow, LearnerRow, LogReader
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.row_kinds import LEARNER, QUARANTINED, EventRow, LearnerRow
 
 NAMED = 5  # events in a sentence
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from toplist.core.problem import InvalidInput
 from toplist.service.store.digests import TABLES, row_digest
-from toplist.service.store.protocol import SnapshotRow, Store
+from toplist.service.store.protocol import Store
 from toplist.service.store.queries import PAGE_ROWS, PAGE_SNAPSHOTS, TableReader
+from toplist.service.store.row_kinds import SnapshotRow
 from toplist.support.progress import Progress
 
 Report = Callable[[Progress], None]

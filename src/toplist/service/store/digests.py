@@ -9,7 +9,7 @@ from zlib import crc32
 
 import msgspec
 
-from toplist.service.store.protocol import (
+from toplist.service.store.row_kinds import (
     DeletedLearnerRow,
     DeletedRow,
     EventRow,

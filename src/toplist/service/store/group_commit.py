@@ -10,7 +10,8 @@ from time import monotonic
 
 from toplist.service.errors import StoreUnavailable
 from toplist.service.store.commit_thread import CommitThread
-from toplist.service.store.protocol import CLOCK, EventRow, Row, Store
+from toplist.service.store.protocol import Store
+from toplist.service.store.row_kinds import CLOCK, EventRow, Row
 
 GATHERED = 4  # changes of a commit from which on the next one waits for others that are on their way
 GATHER_SECONDS = 0.001  # between two looks whether more came, where the store is far

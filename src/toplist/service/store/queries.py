@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager
 from itertools import chain
 from typing import Any
 
-from toplist.service.store import protocol
+from toplist.service.store import row_kinds
 from toplist.service.store.digests import TABLES
-from toplist.service.store.protocol import (
+from toplist.service.store.protocol import LogMark
+from toplist.service.store.row_kinds import (
     DeletedLearnerRow,
     DeletedRanking,
     DeletedRow,
@@ -18,7 +19,6 @@ from toplist.service.store.protocol import (
     ImpressionRow,
     ItemRow,
     LearnerRow,
-    LogMark,
     RankingRow,
     RequestRow,
     SnapshotRow,
@@ -29,7 +29,7 @@ from toplist.service.store.protocol import (
 PAGE_BYTES = 4 << 20  # of the bodies of events that are in memory at a time
 PAGE_ROWS, PAGE_SNAPSHOTS = 2000, 20  # of a whole table; snapshots may have megabytes
 TALLIES_PER_READ = 100  # conditions of one query
-CLOSED = f"kind IN ('{protocol.LEARN}', '{protocol.DROP}', '{protocol.QUARANTINED}') AND impression IS NOT NULL"
+CLOSED = f"kind IN ('{row_kinds.LEARN}', '{row_kinds.DROP}', '{row_kinds.QUARANTINED}') AND impression IS NOT NULL"
 # The columns of a row, without its digest.
 EVENT, IMPRESSION, REQUEST, LEARNER, SNAPSHOT, RANKING, ITEM, GONE, GONE_LEARNER, TALLY = (
     f"SELECT {TABLES[kind].selected} FROM {TABLES[kind].name}"
@@ -180,7 +180,7 @@ class TableReader(ABC):
     def has_item_events(self, ranking: int, after: int, count: int) -> bool:
         """Whether there are at least so many changes of a ranking's items with seq > after."""
         query = f"""SELECT 1 FROM events WHERE {self._where} AND ranking = ? AND learner = 0 AND seq > ?
-            AND kind = '{protocol.ITEMS}' LIMIT 1 OFFSET ?"""
+            AND kind = '{row_kinds.ITEMS}' LIMIT 1 OFFSET ?"""
         return self._first(query, ranking, after, count - 1) is not None
 
     def events_of_kind(self, kind: str) -> Iterator[EventRow]:
@@ -193,16 +193,16 @@ class TableReader(ABC):
 
     def item_events(self, ranking: int, after: int) -> Iterator[EventRow]:
         """Changes of a ranking's items with seq > after, in order."""
-        return self._ranking_events(ranking, protocol.ITEMS, after)
+        return self._ranking_events(ranking, row_kinds.ITEMS, after)
 
     def settings_events(self, ranking: int) -> Iterator[EventRow]:
         """Events that created, changed and deleted a ranking, in order."""
-        return self._ranking_events(ranking, protocol.RANKING, 0)
+        return self._ranking_events(ranking, row_kinds.RANKING, 0)
 
     def latest_pool(self, ranking: int) -> EventRow | None:
         """The latest event of what a ranking's learners know together; None if there is none."""
         where = f"{self._where} AND ranking = ? AND learner = 0 AND kind = ?"
-        row = self._first(f"{EVENT} WHERE {where} ORDER BY seq DESC LIMIT 1", ranking, protocol.POOL)
+        row = self._first(f"{EVENT} WHERE {where} ORDER BY seq DESC LIMIT 1", ranking, row_kinds.POOL)
         return None if row is None else EventRow(*row)
 
     def _ranking_events(self, ranking: int, kind: str, after: int) -> Iterator[EventRow]:
@@ -310,14 +310,14 @@ class TableReader(ABC):
 
     def has_tallies(self, ranking: int, learner: int) -> bool:
         """Whether there are sums of a segment, named by its learner."""
-        slices = f"{protocol.SEGMENT_SLICE}{learner}", f"{protocol.VISITORS_SLICE}{learner}"
+        slices = f"{row_kinds.SEGMENT_SLICE}{learner}", f"{row_kinds.VISITORS_SLICE}{learner}"
         query = f"SELECT 1 FROM tallies WHERE {self._where} AND ranking = ? AND slice IN (?, ?) LIMIT 1"
         return self._first(query, ranking, *slices) is not None
 
     def seq_before(self, moment: int) -> int:
         """Seq of the last event before a moment, by bisection: times grow with seq from one correction to the next."""
         query = f"SELECT seq FROM events WHERE {self._where} AND ranking = ? AND learner = 0 ORDER BY seq"
-        corrections = [seq for (seq,) in self._rows(query, protocol.NO_RANKING)]
+        corrections = [seq for (seq,) in self._rows(query, row_kinds.NO_RANKING)]
         low = 0
         for high in (*(seq - 1 for seq in corrections), self.last_seq()):
             latest = self._first(

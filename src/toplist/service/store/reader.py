@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from toplist.service.errors import StoreUnavailable
-from toplist.service.store import protocol
+from toplist.service.store import row_kinds
 from toplist.service.store.connection import READ_ERRORS, cannot_read, connect, reads
 from toplist.service.store.integrity import Damage, find_damage
 from toplist.service.store.migrations import empty_reason, foreign_reason
-from toplist.service.store.protocol import EventRow
 from toplist.service.store.queries import PAGE_BYTES, TableReader
+from toplist.service.store.row_kinds import EventRow
 
 BODY_TEXT = "CAST(body AS TEXT)"
 
@@ -70,7 +70,7 @@ class SQLiteReader(TableReader):
         """Length of the longest list of a ranking among events with after < seq <= until."""
         length = f"CASE WHEN json_valid({BODY_TEXT}) THEN json_array_length({BODY_TEXT}, '$.items') END"
         query = f"""SELECT coalesce(max({length}), 0) FROM events
-            WHERE ranking = ? AND seq > ? AND seq <= ? AND kind = '{protocol.LIST}'"""
+            WHERE ranking = ? AND seq > ? AND seq <= ? AND kind = '{row_kinds.LIST}'"""
         return int(self._first(query, ranking, after, until)[0])
 
     def find_damage(self) -> Iterator[Damage]:

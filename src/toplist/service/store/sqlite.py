@@ -11,30 +11,30 @@ from typing import Any, TypeVar
 import apsw
 
 from toplist.core.problem import InvalidInput
-from toplist.service.store import protocol
+from toplist.service.store import row_kinds
 from toplist.service.store.bulk import BulkStatement
 from toplist.service.store.connection import BUSY_TIMEOUT, cannot_write, connect
 from toplist.service.store.digests import TABLES, DigestSums, last_by_key, with_digests
 from toplist.service.store.lock import StoreLock
 from toplist.service.store.migrations import foreign_reason, migrate
-from toplist.service.store.protocol import (
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.queries import CLOSED
+from toplist.service.store.reader import BODY_TEXT, SQLiteReader
+from toplist.service.store.row_kinds import (
     EventRow,
     ForgetImpressions,
     ImpressionChange,
     ImpressionRow,
-    LogReader,
     RequestRow,
     Row,
 )
-from toplist.service.store.queries import CLOSED
-from toplist.service.store.reader import BODY_TEXT, SQLiteReader
 
 __all__ = ["SQLiteReader", "SQLiteStore", "connect"]
 
 T = TypeVar("T")
 
 _INSERT_INTO = {
-    kind: f"INSERT {'' if kind in (EventRow, ImpressionRow, protocol.LearnerRow) else 'OR REPLACE '}INTO {table.name} "
+    kind: f"INSERT {'' if kind in (EventRow, ImpressionRow, row_kinds.LearnerRow) else 'OR REPLACE '}INTO {table.name} "
     "VALUES "
     for kind, table in TABLES.items()
 }
@@ -59,17 +59,17 @@ _FORGOTTEN = f"(SELECT impression FROM events WHERE {_OLD} AND {CLOSED})"
 _REQUEST = f"CASE WHEN json_valid({BODY_TEXT}) THEN json_extract({BODY_TEXT}, '$.request_id') END"
 _PURGED = "ranking = :ranking AND seq > :after AND seq <= :until"
 _OF_LEARNER = "(SELECT seq FROM events WHERE learner = :learner AND learner > 0 ORDER BY seq LIMIT :events)"
-_OF_SEGMENT = f"slice IN ('{protocol.SEGMENT_SLICE}' || :learner, '{protocol.VISITORS_SLICE}' || :learner)"
+_OF_SEGMENT = f"slice IN ('{row_kinds.SEGMENT_SLICE}' || :learner, '{row_kinds.VISITORS_SLICE}' || :learner)"
 # All other rows are inserted, and these deletions made, in their order.
 _SCRIPTS: dict[type, tuple[str, ...]] = {
-    protocol.DeleteItem: ("DELETE FROM items WHERE ranking = :ranking AND id = :id",),
-    protocol.DeleteRanking: ("DELETE FROM rankings WHERE id = :id",),
+    row_kinds.DeleteItem: ("DELETE FROM items WHERE ranking = :ranking AND id = :id",),
+    row_kinds.DeleteRanking: ("DELETE FROM rankings WHERE id = :id",),
     # Events are found by their seq: there is no index of all events by ranking, and those of others are skipped.
-    protocol.PurgeEvents: (
+    row_kinds.PurgeEvents: (
         f"""DELETE FROM requests WHERE ranking = :ranking AND request IN (
-            SELECT {_REQUEST} FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}')""",
+            SELECT {_REQUEST} FROM events WHERE {_PURGED} AND kind = '{row_kinds.LIST}')""",
         f"""DELETE FROM impressions WHERE id IN (
-            SELECT impression FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}')""",
+            SELECT impression FROM events WHERE {_PURGED} AND kind = '{row_kinds.LIST}')""",
         f"DELETE FROM snapshots WHERE learner IN (SELECT seq FROM events WHERE {_PURGED})",
         f"DELETE FROM learners WHERE id IN (SELECT seq FROM events WHERE {_PURGED})",
         f"DELETE FROM events WHERE {_PURGED}",
@@ -79,50 +79,54 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
             SELECT slice, visitor, measured FROM tallies WHERE ranking = :ranking LIMIT :items)""",
     ),
     # The first event of a learner has its segment.
-    protocol.DeleteLearner: (
+    row_kinds.DeleteLearner: (
         "DELETE FROM learners WHERE id = :learner",
         "DELETE FROM snapshots WHERE learner = :learner",
         "DELETE FROM events WHERE seq = :learner AND learner = :learner",
     ),
     # A request id may have got another list since.
-    protocol.PurgeLearner: (
+    row_kinds.PurgeLearner: (
         f"""DELETE FROM requests WHERE ranking = :ranking AND (request, impression) IN (
             SELECT {_REQUEST}, impression FROM events
-            WHERE seq IN {_OF_LEARNER} AND kind = '{protocol.LIST}')""",
+            WHERE seq IN {_OF_LEARNER} AND kind = '{row_kinds.LIST}')""",
         f"""DELETE FROM impressions WHERE id IN (
-            SELECT impression FROM events WHERE seq IN {_OF_LEARNER} AND kind = '{protocol.LIST}')""",
+            SELECT impression FROM events WHERE seq IN {_OF_LEARNER} AND kind = '{row_kinds.LIST}')""",
         f"DELETE FROM events WHERE seq IN {_OF_LEARNER}",
         f"""DELETE FROM tallies WHERE ranking = :ranking AND {_OF_SEGMENT} AND (slice, visitor, measured) IN (
             SELECT slice, visitor, measured FROM tallies WHERE ranking = :ranking AND {_OF_SEGMENT} LIMIT :events)""",
     ),
-    protocol.DeleteTallies: (
+    row_kinds.DeleteTallies: (
         """DELETE FROM tallies WHERE ranking = :ranking AND measured < :measured
             AND (slice, visitor) > (:after_slice, :after_visitor)
             AND (slice, visitor) <= (:until_slice, :until_visitor)""",
     ),
-    protocol.PurgeLearnerDone: ("DELETE FROM gone_learners WHERE learner = :learner",),
-    protocol.ShiftWindows: (
+    row_kinds.PurgeLearnerDone: ("DELETE FROM gone_learners WHERE learner = :learner",),
+    row_kinds.ShiftWindows: (
         """UPDATE impressions SET due = due + :milliseconds,
             row_digest = digest_of(id, seq, ranking, learner, state, due + :milliseconds, report)
             WHERE state < 2 AND seq > :after""",
     ),
-    protocol.PurgeDone: ("DELETE FROM gone WHERE ranking = :ranking",),
-    protocol.DeleteSnapshots: (
+    row_kinds.PurgeDone: ("DELETE FROM gone WHERE ranking = :ranking",),
+    row_kinds.DeleteSnapshots: (
         "DELETE FROM snapshots WHERE learner IN (SELECT id FROM learners WHERE ranking = :ranking)",
     ),
     ForgetImpressions: (
         f"""DELETE FROM requests WHERE ranking = :ranking AND request IN (
             SELECT {_REQUEST} FROM events
-            WHERE {_OLD} AND kind = '{protocol.LIST}' AND impression IN {_FORGOTTEN})""",
+            WHERE {_OLD} AND kind = '{row_kinds.LIST}' AND impression IN {_FORGOTTEN})""",
         f"DELETE FROM impressions WHERE id IN {_FORGOTTEN}",
         f"DELETE FROM events WHERE {_OLD} AND impression IN {_FORGOTTEN}",
     ),
 }
 
 
-_ERASES_ALL = (protocol.PurgeLearnerDone, protocol.PurgeDone)
+_ERASES_ALL = (row_kinds.PurgeLearnerDone, row_kinds.PurgeDone)
 VACUUMED_BYTES = 16 << 20  # of the file, which is then written anew in a tenth of a second
-_ERASES_NOTHING = (protocol.DeleteItem, protocol.DeleteSnapshots, protocol.ShiftWindows)  # events keep what they delete
+_ERASES_NOTHING = (
+    row_kinds.DeleteItem,
+    row_kinds.DeleteSnapshots,
+    row_kinds.ShiftWindows,
+)  # events keep what they delete
 
 
 def _no_database(path: Path) -> InvalidInput:
@@ -185,13 +189,13 @@ class SQLiteStore:
                     _BULK[kind].execute(self._writer, sums.with_digests(kind, several))
             for kind, same in groupby(others, type):
                 alike: Iterable[Row] = same
-                if kind is protocol.TallyRow:  # many lists of one commit change the same sums
+                if kind is row_kinds.TallyRow:  # many lists of one commit change the same sums
                     alike = last_by_key(TABLES[kind], alike)
                 if kind in _INSERT:
                     executemany(_INSERT[kind], sums.with_digests(kind, map(_without_flags, alike)))
-                elif kind is protocol.WipeLog:
+                elif kind is row_kinds.WipeLog:
                     self._wipes_log = True
-                elif kind is protocol.CheckOwner:
+                elif kind is row_kinds.CheckOwner:
                     pass
                 else:
                     self._keeps_deleted |= kind not in _ERASES_NOTHING

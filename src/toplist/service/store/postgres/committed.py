@@ -10,7 +10,8 @@ from typing import TypeVar
 
 from toplist.service.store.postgres.database import Database
 from toplist.service.store.postgres.reader import PostgresReader
-from toplist.service.store.protocol import LogReader, Row
+from toplist.service.store.protocol import LogReader
+from toplist.service.store.row_kinds import Row
 
 T = TypeVar("T")
 

@@ -10,14 +10,15 @@ from typing import Any
 import msgspec
 
 from toplist.core.problem import InvalidInput
-from toplist.service.store import protocol
+from toplist.service.store import row_kinds
 from toplist.service.store.digests import TABLES, row_digest
 from toplist.service.store.integrity import Damage, differing_totals
 from toplist.service.store.postgres.arrays import encode_array
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.session import Session
-from toplist.service.store.protocol import EventRow, LogMark, RequestRow
+from toplist.service.store.protocol import LogMark
 from toplist.service.store.queries import PAGE_BYTES, TableReader
+from toplist.service.store.row_kinds import EventRow, RequestRow
 
 PAGE_EVENTS = 2000  # at most: of so many the sizes are summed to find the end of a page
 
@@ -84,7 +85,7 @@ class PostgresReader(TableReader):
         """Length of the longest list of a ranking among events with after < seq <= until."""
         decode = msgspec.json.Decoder(_Listed).decode
         longest = 0
-        for event in self._events("ranking = ? AND seq <= ? AND kind = ?", (ranking, until, protocol.LIST), after):
+        for event in self._events("ranking = ? AND seq <= ? AND kind = ?", (ranking, until, row_kinds.LIST), after):
             try:
                 longest = max(longest, len(decode(event.body).items))
             except msgspec.MsgspecError:  # one damaged row

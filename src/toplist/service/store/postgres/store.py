@@ -22,8 +22,9 @@ from toplist.service.store.postgres.reader import PostgresReader
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.shared_writer import Share
 from toplist.service.store.postgres.writing import statements_of
-from toplist.service.store.protocol import EventRow, ImpressionChange, LogReader, Row, ShiftWindows
+from toplist.service.store.protocol import LogReader
 from toplist.service.store.queries import IMPRESSION
+from toplist.service.store.row_kinds import EventRow, ImpressionChange, Row, ShiftWindows
 
 T = TypeVar("T")
 logger = logging.getLogger("toplist.service")

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any
 
-from toplist.service.store import protocol
+from toplist.service.store import row_kinds
 from toplist.service.store.digests import TABLES, DigestSums, RowTable, last_by_key, row_digest
 from toplist.service.store.postgres.arrays import EncodedArray, encode_array
 from toplist.service.store.postgres.round_trip import Statement
-from toplist.service.store.protocol import EventRow, ImpressionChange, ImpressionRow, RequestRow, Row
 from toplist.service.store.queries import CLOSED
+from toplist.service.store.row_kinds import EventRow, ImpressionChange, ImpressionRow, RequestRow, Row
 
 _TYPES = {
     "kind": "text", "impression": "bytea", "body": "bytea", "report": "bytea", "request": "text", "digest": "bytea",
@@ -21,28 +21,28 @@ _TYPES = {
 _IDS = {"impressions": "bytea", "items": "text"}
 # The row of a request id is replaced: it gets another list where its first one was dropped, since its caller had got
 # one from memory meanwhile, or its segment was deleted. The owner knows the row before, and the fence admits no other.
-_NEVER_REPLACED = (EventRow, ImpressionRow, protocol.LearnerRow)
+_NEVER_REPLACED = (EventRow, ImpressionRow, row_kinds.LearnerRow)
 # Rows of these kinds come by the hundred, in any order among the others.
 _BULK = (EventRow, ImpressionRow, ImpressionChange, RequestRow)
 
 # There is no file to overwrite, the fence is enough to check the owner, and windows are shifted statement by statement.
-_NOTHING = (protocol.WipeLog, protocol.CheckOwner, protocol.ShiftWindows)
+_NOTHING = (row_kinds.WipeLog, row_kinds.CheckOwner, row_kinds.ShiftWindows)
 
 _OLD = "part = %(part)s AND learner = %(learner)s AND learner > 0 AND seq <= %(seq)s"
 _FORGOTTEN = f"SELECT impression FROM events WHERE {_OLD} AND {CLOSED}"
 _PURGED = "part = %(part)s AND ranking = %(ranking)s AND seq > %(after)s AND seq <= %(until)s"
-_LISTS_PURGED = f"SELECT impression FROM events WHERE {_PURGED} AND kind = '{protocol.LIST}'"
+_LISTS_PURGED = f"SELECT impression FROM events WHERE {_PURGED} AND kind = '{row_kinds.LIST}'"
 _OF_LEARNER = """SELECT seq FROM events WHERE part = %(part)s AND learner = %(learner)s AND learner > 0
     ORDER BY seq LIMIT %(events)s"""
 _LISTS_OF_LEARNER = f"""SELECT impression FROM events
-    WHERE part = %(part)s AND kind = '{protocol.LIST}' AND seq IN ({_OF_LEARNER})"""
+    WHERE part = %(part)s AND kind = '{row_kinds.LIST}' AND seq IN ({_OF_LEARNER})"""
 _MINE = "part = %(part)s"
 _OF_SEGMENT = f"""{_MINE} AND ranking = %(ranking)s AND slice IN (
-    '{protocol.SEGMENT_SLICE}' || %(learner)s::bigint, '{protocol.VISITORS_SLICE}' || %(learner)s::bigint)"""
+    '{row_kinds.SEGMENT_SLICE}' || %(learner)s::bigint, '{row_kinds.VISITORS_SLICE}' || %(learner)s::bigint)"""
 _SCRIPTS: dict[type, tuple[str, ...]] = {
-    protocol.DeleteItem: (f"DELETE FROM items WHERE {_MINE} AND ranking = %(ranking)s AND id = %(id)s",),
-    protocol.DeleteRanking: (f"DELETE FROM rankings WHERE {_MINE} AND id = %(id)s",),
-    protocol.PurgeEvents: (
+    row_kinds.DeleteItem: (f"DELETE FROM items WHERE {_MINE} AND ranking = %(ranking)s AND id = %(id)s",),
+    row_kinds.DeleteRanking: (f"DELETE FROM rankings WHERE {_MINE} AND id = %(id)s",),
+    row_kinds.PurgeEvents: (
         f"DELETE FROM requests WHERE {_MINE} AND impression IN ({_LISTS_PURGED})",
         f"DELETE FROM impressions WHERE {_MINE} AND id IN ({_LISTS_PURGED})",
         f"DELETE FROM snapshots WHERE {_MINE} AND learner IN (SELECT seq FROM events WHERE {_PURGED})",
@@ -54,32 +54,32 @@ _SCRIPTS: dict[type, tuple[str, ...]] = {
             SELECT slice, visitor, measured FROM tallies
             WHERE {_MINE} AND ranking = %(ranking)s LIMIT %(items)s)""",
     ),
-    protocol.PurgeDone: (f"DELETE FROM gone WHERE {_MINE} AND ranking = %(ranking)s",),
+    row_kinds.PurgeDone: (f"DELETE FROM gone WHERE {_MINE} AND ranking = %(ranking)s",),
     # The first event of a learner has its segment.
-    protocol.DeleteLearner: (
+    row_kinds.DeleteLearner: (
         f"DELETE FROM learners WHERE {_MINE} AND id = %(learner)s",
         f"DELETE FROM snapshots WHERE {_MINE} AND learner = %(learner)s",
         f"DELETE FROM events WHERE {_MINE} AND seq = %(learner)s AND learner = %(learner)s",
     ),
-    protocol.PurgeLearner: (
+    row_kinds.PurgeLearner: (
         f"DELETE FROM requests WHERE {_MINE} AND impression IN ({_LISTS_OF_LEARNER})",
         f"DELETE FROM impressions WHERE {_MINE} AND id IN ({_LISTS_OF_LEARNER})",
         f"DELETE FROM events WHERE {_MINE} AND seq IN ({_OF_LEARNER})",
         f"""DELETE FROM tallies WHERE {_OF_SEGMENT} AND (slice, visitor, measured) IN (
             SELECT slice, visitor, measured FROM tallies WHERE {_OF_SEGMENT} LIMIT %(events)s)""",
     ),
-    protocol.DeleteTallies: (
+    row_kinds.DeleteTallies: (
         f"""DELETE FROM tallies WHERE {_MINE} AND ranking = %(ranking)s AND measured < %(measured)s
             AND (slice, visitor) > (%(after_slice)s, %(after_visitor)s)
             AND (slice, visitor) <= (%(until_slice)s, %(until_visitor)s)""",
     ),
-    protocol.PurgeLearnerDone: (f"DELETE FROM gone_learners WHERE {_MINE} AND learner = %(learner)s",),
-    protocol.ForgetImpressions: (
+    row_kinds.PurgeLearnerDone: (f"DELETE FROM gone_learners WHERE {_MINE} AND learner = %(learner)s",),
+    row_kinds.ForgetImpressions: (
         f"DELETE FROM requests WHERE {_MINE} AND impression IN ({_FORGOTTEN})",
         f"DELETE FROM impressions WHERE {_MINE} AND id IN ({_FORGOTTEN})",
         f"DELETE FROM events WHERE {_OLD} AND impression IN ({_FORGOTTEN})",
     ),
-    protocol.DeleteSnapshots: (
+    row_kinds.DeleteSnapshots: (
         f"""DELETE FROM snapshots WHERE {_MINE} AND learner IN (
             SELECT id FROM learners WHERE {_MINE} AND ranking = %(ranking)s)""",
     ),

@@ -10,8 +10,9 @@ import pytest
 
 from toplist.core.problem import InvalidInput
 from toplist.service.api_keys import settings_lines, settings_text
-from toplist.service.config import Limits, Settings, is_loopback, read_settings, setting_fields
 from toplist.service.http.auth import hash_api_key
+from toplist.service.read_settings import is_loopback, read_settings
+from toplist.service.settings import Limits, Settings, setting_fields
 
 ROOT = Path(__file__).parent.parent.parent
 HASH, OTHER = hash_api_key("x"), hash_api_key("y")
