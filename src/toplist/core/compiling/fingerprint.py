@@ -6,6 +6,7 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from enum import Enum
+from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -75,7 +76,7 @@ class Fingerprint:
         elif isinstance(value, np.ndarray):
             self._add("array", f"{value.dtype} {value.shape}".encode() + value.tobytes())
         elif isinstance(value, CodeType):
-            self._add_code(value)
+            self._add("code", _digest_of_code(value))
         elif isinstance(value, Enum | bool | int | float | complex | str | bytes | None | np.generic):
             self._add(type(value).__qualname__, repr(getattr(value, "value", value)))
         else:
@@ -84,8 +85,8 @@ class Fingerprint:
 
     def _add_function(self, function: FunctionType) -> None:
         self._add("options", repr(callees.get(function)))
-        used = frozenset(_names_used(function.__code__))
-        self._add_code(function.__code__)
+        used = _names_used(function.__code__)
+        self._add("code", _digest_of_code(function.__code__))
         self._add_value(function.__defaults__, used)
         for cell in function.__closure__ or ():
             self._add_value(cell.cell_contents, used)
@@ -122,11 +123,18 @@ def _is_installed(module: str) -> bool:
     return package in ("numpy", "numba", "llvmlite") or (package in sys.stdlib_module_names and package != "__main__")
 
 
-def _names_used(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_used(constant)
+# Code never changes: an edited function has other code. To hash it anew takes most of the time of a fingerprint.
+@lru_cache(maxsize=10_000)
+def _digest_of_code(code: CodeType) -> bytes:
+    walk = Fingerprint(with_version=False)
+    walk._add_code(code)
+    return walk._digest.digest()
+
+
+@lru_cache(maxsize=10_000)
+def _names_used(code: CodeType) -> frozenset[str]:
+    nested = (_names_used(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return frozenset(code.co_names).union(*nested)
 
 
 def part_classes(numba_type: Any) -> Iterator[type]:
