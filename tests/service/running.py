@@ -69,8 +69,14 @@ open_store: ContextVar[OpenStore] = ContextVar("open_store", default=SQLiteStore
 
 
 def service_of(path: Path, clock: Clock | None = None, **more: Any) -> Service:
-    """A service that is not started yet."""
-    return Service(path, clock or Clock(), **({"open_store": open_store.get()} | more))
+    """A service that is not started yet.
+
+    It compiles policies itself, as where nothing can be written to the disk: another process would begin by importing
+    the compiler, and share no code with policies that were compiled before. `test_compile_apart` is about that process.
+    """
+    service = Service(path, clock or Clock(), **({"open_store": open_store.get()} | more))
+    service.compiler._process.run = lambda _: None  # type: ignore[method-assign]
+    return service
 
 
 @asynccontextmanager

@@ -21,6 +21,7 @@ import secrets
 import tempfile
 import time
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ _dumps: Any = serialize.dumps
 
 OPTIONS: dict[str, Any] = numba_public.OPTIONS | {"_nrt": False}
 WORTH_CACHING = 0.2  # seconds of compiling, callees included; to write a function takes about 0.03, to load it 0.01
+BETWEEN_TRIMS = 16  # functions written by a process; to look at every file of a large cache takes as long as a write
+_saves = count()
 
 
 def callee_options() -> dict[str, Any]:
@@ -292,7 +295,8 @@ class ContentCache:
                 except BaseException:
                     os.unlink(written.name)
                     raise
-            trim(file.parent)
+            if next(_saves) % BETWEEN_TRIMS == 0:
+                trim(file.parent)
 
     def pack(self, result: Any) -> Any:
         """What is pickled of a compiled function: itself."""
