@@ -31,7 +31,7 @@ class Fingerprint:
 
     def __init__(self, *called: Any, with_version: bool = True) -> None:
         self.is_complete = True  # False once a value was met that cannot be hashed
-        self._digest = hashlib.sha256()
+        self._digest: Any = hashlib.sha256()
         self._seen: set[Any] = set()
         if with_version:
             self._add("toplist", toplist.__version__)
@@ -76,7 +76,7 @@ class Fingerprint:
         elif isinstance(value, np.ndarray):
             self._add("array", f"{value.dtype} {value.shape}".encode() + value.tobytes())
         elif isinstance(value, CodeType):
-            self._add("code", _digest_of_code(value))
+            self._digest.update(_content_of_code(value))
         elif isinstance(value, Enum | bool | int | float | complex | str | bytes | None | np.generic):
             self._add(type(value).__qualname__, repr(getattr(value, "value", value)))
         else:
@@ -86,7 +86,7 @@ class Fingerprint:
     def _add_function(self, function: FunctionType) -> None:
         self._add("options", repr(callees.get(function)))
         used = _names_used(function.__code__)
-        self._add("code", _digest_of_code(function.__code__))
+        self._digest.update(_content_of_code(function.__code__))
         self._add_value(function.__defaults__, used)
         for cell in function.__closure__ or ():
             self._add_value(cell.cell_contents, used)
@@ -123,12 +123,24 @@ def _is_installed(module: str) -> bool:
     return package in ("numpy", "numba", "llvmlite") or (package in sys.stdlib_module_names and package != "__main__")
 
 
-# Code never changes: an edited function has other code. To hash it anew takes most of the time of a fingerprint.
+class _Recorder:
+    """Takes what is to be hashed, in place of a digest."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+
+    def update(self, data: bytes) -> None:
+        self.content += data
+
+
+# Code never changes: an edited function has other code. To walk through it anew took most of the time of a fingerprint.
 @lru_cache(maxsize=10_000)
-def _digest_of_code(code: CodeType) -> bytes:
-    walk = Fingerprint(with_version=False)
+def _content_of_code(code: CodeType) -> bytes:
+    """What is hashed of code."""
+    walk, recorder = Fingerprint(with_version=False), _Recorder()
+    walk._digest = recorder
     walk._add_code(code)
-    return walk._digest.digest()
+    return bytes(recorder.content)
 
 
 @lru_cache(maxsize=10_000)
