@@ -39,7 +39,7 @@ class Fingerprint:
             self._add_value(value, frozenset())
 
     def __str__(self) -> str:
-        return self._digest.hexdigest()[:32]
+        return str(self._digest.hexdigest())[:32]
 
     def _add(self, kind: str, content: str | bytes) -> None:
         """Hash a piece with its kind and length, so that no two sequences of pieces look alike."""
