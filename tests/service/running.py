@@ -11,6 +11,7 @@ import psycopg
 from postgres_server import database
 
 from toplist.core.item_id import ItemId
+from toplist.service.live.compile_apart import CompilerProcess
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.service import Service
 from toplist.service.live.state import LiveState
@@ -68,9 +69,22 @@ STORES: dict[str, OpenStore] = {"sqlite": SQLiteStore, "postgres": postgres_stor
 open_store: ContextVar[OpenStore] = ContextVar("open_store", default=SQLiteStore)  # for tests that say nothing
 
 
+class LeavesNothing(CompilerProcess):
+    """A process that leaves no machine code on the disk, so that the service compiles itself."""
+
+    def run(self, event: bytes) -> None:
+        """Start nothing."""
+
+
 def service_of(path: Path, clock: Clock | None = None, **more: Any) -> Service:
-    """A service that is not started yet."""
-    return Service(path, clock or Clock(), **({"open_store": open_store.get()} | more))
+    """A service that is not started yet.
+
+    It compiles policies itself: another process would begin by importing the compiler, and share no code with policies
+    that were compiled before. `test_compile_apart` is about that process.
+    """
+    service = Service(path, clock or Clock(), **({"open_store": open_store.get()} | more))
+    service.compiler.process = LeavesNothing()
+    return service
 
 
 @asynccontextmanager

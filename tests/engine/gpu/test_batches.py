@@ -12,7 +12,7 @@ from host_device import HostDevice, install_stand_ins
 import toplist
 from toplist import InvalidInput
 from toplist.clicks import CCM, DBN, PBM, UBM, Cascade, ChangingDCM, Mixture
-from toplist.engine.gpu import cuda_device
+from toplist.engine.gpu import batch_scheduler, cuda_device
 from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.simulate import simulate_with_watch
@@ -149,7 +149,11 @@ def test_a_gpu_without_memory_is_told_with_what_was_asked(install: Install, tmp_
 
 
 @pytest.mark.parametrize("stops_at", [0, 200])
-def test_runs_that_a_gpu_did_not_finish_are_refused(install: Install, stops_at: int, tmp_path: Path) -> None:
+def test_runs_that_a_gpu_did_not_finish_are_refused(
+    install: Install, stops_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("LAUNCH_SECONDS", "SNAPSHOT_SECONDS"):  # else a slow machine plays fewer steps at once, and keeps them
+        monkeypatch.setattr(batch_scheduler, name, 600.0)
     (device,) = install(1 << 30)
     device.stops_at = stops_at
     told = rf"played 70 of 70 runs of (cascade-ucb1|random) only until step {stops_at} of 300"

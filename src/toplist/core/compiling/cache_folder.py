@@ -10,6 +10,7 @@ import os
 import platform
 import sys
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 import llvmlite  # type: ignore[import-untyped]
@@ -67,13 +68,20 @@ def _compiler() -> str:
 def _processor() -> tuple[str, ...]:
     """The CPU, and numba's settings for its code."""
     config = vars(numba.config)
+    name, features = _host()
     settings = ("OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "BOUNDSCHECK", "DEBUGINFO_DEFAULT", "ENABLE_AVX")
     return (
         f"{platform.system()} {platform.machine()}",
-        str(config["CPU_NAME"] or llvmlite.binding.get_host_cpu_name()),
-        str(config["CPU_FEATURES"] or llvmlite.binding.get_host_cpu_features().flatten()),
+        str(config["CPU_NAME"] or name),
+        str(config["CPU_FEATURES"] or features),
         *(f"{name}={config.get(name)}" for name in settings),
     )
+
+
+@cache
+def _host() -> tuple[str, str]:
+    """Name and features of this machine's CPU, for which numba compiles unless its settings name others."""
+    return llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten()
 
 
 def trim(folder: Path, limit: int = LIMIT) -> None:

@@ -6,6 +6,7 @@ import hashlib
 import sys
 from collections.abc import Iterator
 from enum import Enum
+from functools import lru_cache
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -30,7 +31,7 @@ class Fingerprint:
 
     def __init__(self, *called: Any, with_version: bool = True) -> None:
         self.is_complete = True  # False once a value was met that cannot be hashed
-        self._digest = hashlib.sha256()
+        self._digest: Any = hashlib.sha256()
         self._seen: set[Any] = set()
         if with_version:
             self._add("toplist", toplist.__version__)
@@ -38,7 +39,7 @@ class Fingerprint:
             self._add_value(value, frozenset())
 
     def __str__(self) -> str:
-        return self._digest.hexdigest()[:32]
+        return str(self._digest.hexdigest())[:32]
 
     def _add(self, kind: str, content: str | bytes) -> None:
         """Hash a piece with its kind and length, so that no two sequences of pieces look alike."""
@@ -75,7 +76,7 @@ class Fingerprint:
         elif isinstance(value, np.ndarray):
             self._add("array", f"{value.dtype} {value.shape}".encode() + value.tobytes())
         elif isinstance(value, CodeType):
-            self._add_code(value)
+            self._digest.update(_content_of_code(value))
         elif isinstance(value, Enum | bool | int | float | complex | str | bytes | None | np.generic):
             self._add(type(value).__qualname__, repr(getattr(value, "value", value)))
         else:
@@ -84,8 +85,8 @@ class Fingerprint:
 
     def _add_function(self, function: FunctionType) -> None:
         self._add("options", repr(callees.get(function)))
-        used = frozenset(_names_used(function.__code__))
-        self._add_code(function.__code__)
+        used = _names_used(function.__code__)
+        self._digest.update(_content_of_code(function.__code__))
         self._add_value(function.__defaults__, used)
         for cell in function.__closure__ or ():
             self._add_value(cell.cell_contents, used)
@@ -122,11 +123,30 @@ def _is_installed(module: str) -> bool:
     return package in ("numpy", "numba", "llvmlite") or (package in sys.stdlib_module_names and package != "__main__")
 
 
-def _names_used(code: CodeType) -> Iterator[str]:
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _names_used(constant)
+class _Recorder:
+    """Takes what is to be hashed, in place of a digest."""
+
+    def __init__(self) -> None:
+        self.content = bytearray()
+
+    def update(self, data: bytes) -> None:
+        self.content += data
+
+
+# Code never changes: an edited function has other code. To walk through it anew took most of the time of a fingerprint.
+@lru_cache(maxsize=10_000)
+def _content_of_code(code: CodeType) -> bytes:
+    """What is hashed of code."""
+    walk, recorder = Fingerprint(with_version=False), _Recorder()
+    walk._digest = recorder
+    walk._add_code(code)
+    return bytes(recorder.content)
+
+
+@lru_cache(maxsize=10_000)
+def _names_used(code: CodeType) -> frozenset[str]:
+    nested = (_names_used(constant) for constant in code.co_consts if isinstance(constant, CodeType))
+    return frozenset(code.co_names).union(*nested)
 
 
 def part_classes(numba_type: Any) -> Iterator[type]:

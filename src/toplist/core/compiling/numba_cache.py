@@ -10,6 +10,7 @@ import os
 import pickle
 import tempfile
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from toplist.core.compiling.only_cached import compiling_is_refused, refuse_to_c
 dumps: Any = serialize.dumps
 
 OPTIONS: dict[str, Any] = numba_public.OPTIONS | {"_nrt": False}
+BETWEEN_TRIMS = 16  # functions written by a process; to look at every file of a large cache takes as long as a write
+_saves = count()
 
 
 class ContentCache:
@@ -82,7 +85,8 @@ class ContentCache:
                 except BaseException:
                     os.unlink(written.name)
                     raise
-            trim(file.parent)
+            if next(_saves) % BETWEEN_TRIMS == 0:
+                trim(file.parent)
 
     def pack(self, result: Any) -> Any:
         """What is pickled of a compiled function: itself."""

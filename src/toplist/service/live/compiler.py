@@ -21,7 +21,7 @@ class PolicyCompiler:
         self._kinds: dict[str, asyncio.Future[None]] = {}
         self._unfinished: set[asyncio.Future[None]] = set()
         self._threads: set[threading.Thread] = set()
-        self._process = CompilerProcess()
+        self.process = CompilerProcess()
         self._stopping = False
 
     def __len__(self) -> int:
@@ -30,7 +30,7 @@ class PolicyCompiler:
     def start(self) -> None:
         """Take requests, again after `stop`."""
         self._stopping = False
-        self._process.start()
+        self.process.start()
 
     def compile(self, settings: LearnerSettings) -> asyncio.Future[None]:
         """Compile a policy, once; await the future shielded, since other requests may wait for it, too."""
@@ -53,7 +53,7 @@ class PolicyCompiler:
     def stop(self) -> None:
         """Fail everything that waits for the compiler."""
         self._stopping = True
-        self._process.end()
+        self.process.end()
         for compiled in list(self._unfinished):
             if not compiled.done():
                 compiled.set_exception(
@@ -92,7 +92,7 @@ class PolicyCompiler:
         def work() -> None:
             problem: Exception | None = None
             try:
-                self._process.compile(settings)
+                self.process.compile(settings)
             except Exception as raised:
                 problem = raised
             self._threads.discard(thread)
