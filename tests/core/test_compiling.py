@@ -36,7 +36,7 @@ from toplist.core.slate import Floats, Ints, Page, Slate
 from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import UCB1
 from toplist.parts.index.kl_solver import kl_upper
-from toplist.parts.index.select import select
+from toplist.parts.index.select import insert_if_better
 from toplist.parts.memory import Everything
 from toplist.worlds import Fixed
 
@@ -393,7 +393,7 @@ def test_a_debugger_enters_a_helper_in_plain_mode() -> None:
         ranker.rank()
     finally:
         sys.settrace(None)
-    for function in (kl_upper, select, branch):
+    for function in (kl_upper, insert_if_better, branch):
         first = function.__code__.co_firstlineno
         assert any(name == function.__name__ and line > first for name, line in lines), function.__name__
 
