@@ -17,8 +17,9 @@ from numba.core.compiler_lock import global_compiler_lock
 
 import toplist
 from toplist.clicks import DCM
-from toplist.core.compiling import cache_folder, compiled, direct, helper, numba_private, numba_public
+from toplist.core.compiling import cache_folder, compiled, direct, helper, numba_cache, numba_private, numba_public
 from toplist.core.compiling.cache_folder import machine, trim
+from toplist.parts.index.ties import is_behind
 from toplist.worlds import b_top_k
 
 ROOT = Path(__file__).parent.parent.parent
@@ -26,6 +27,7 @@ SIMULATION = """
 import toplist
 from toplist.clicks import DCM
 from toplist.core.compiling.compile import backend
+from toplist.parts.index.ties import is_behind
 from toplist.worlds import b_top_k
 result = toplist.simulate("dcm-kl-ucb", b_top_k(6, 2, 0.4, 0.3), DCM(0.7), {steps}, runs=1, threads=1)
 print(backend.__name__.rpartition(".")[2], repr(result.regret["dcm-kl-ucb"].sum().item()))
@@ -136,17 +138,28 @@ def test_the_private_parts_pass_their_test_once_per_machine(tmp_path: Path) -> N
     assert run(f"{broken}\n{program}", tmp_path).stdout == "numba_public\n"
 
 
+def test_machine_code_that_was_compiled_in_another_way_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOPLIST_CACHE_DIR", os.fspath(tmp_path))
+    cache, signature = numba_private.ContentCache(is_behind), ()
+    files = {cache._file(signature), cache._file(signature)}
+    assert len(files) == 1
+    monkeypatch.setattr(numba_cache, "ways_to_compile", lambda: "another")
+    assert cache._file(signature) not in files
+
+
 def test_the_public_parts_alone_load_no_private_ones(tmp_path: Path) -> None:
     everything = (
         "import pkgutil, sys, toplist\n"
         "from importlib import import_module\n"
         "for module in pkgutil.walk_packages(toplist.__path__, 'toplist.'):\n"
-        "    if module.name != 'toplist.core.compiling.numba_private':\n"
+        "    if not module.name.startswith('toplist.core.compiling.numba_'):\n"
         "        import_module(module.name)\n"
-        "print('toplist.core.compiling.numba_private' in sys.modules)"
+        "print(*sorted(name.rpartition('.')[2] for name in sys.modules if '.compiling.numba_' in name))"
     )
     ended = run(everything, tmp_path, TOPLIST_NUMBA="public")
-    assert (ended.returncode, ended.stdout) == (0, "False\n"), ended.stderr
+    assert (ended.returncode, ended.stdout) == (0, "numba_backend numba_public\n"), ended.stderr
 
 
 def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:

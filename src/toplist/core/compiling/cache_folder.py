@@ -6,6 +6,7 @@ branches share them.
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import sys
@@ -82,6 +83,13 @@ def _processor() -> tuple[str, ...]:
 def _host() -> tuple[str, str]:
     """Name and features of this machine's CPU, for which numba compiles unless its settings name others."""
     return llvmlite.binding.get_host_cpu_name(), llvmlite.binding.get_host_cpu_features().flatten()
+
+
+@cache
+def ways_to_compile() -> str:
+    """A digest of the modules that tell numba how to compile: other ways give other machine code."""
+    modules = sorted(Path(__file__).parent.glob("numba_*.py"))
+    return hashlib.sha256(b"".join(module.read_bytes() for module in modules)).hexdigest()
 
 
 def trim(folder: Path, limit: int = LIMIT) -> None:

@@ -10,13 +10,12 @@ import hashlib
 import os
 import warnings
 from contextlib import suppress
-from pathlib import Path
 from types import ModuleType
 
 import numba
 
 from toplist.core.compiling import numba_public
-from toplist.core.compiling.cache_folder import cache_folder, machine
+from toplist.core.compiling.cache_folder import cache_folder, machine, ways_to_compile
 
 VARIABLE = "TOPLIST_NUMBA"
 
@@ -46,8 +45,7 @@ def choose_backend() -> ModuleType:
 
 def _test_once(private: ModuleType) -> None:
     """Test the private parts, unless they have passed on this machine before."""
-    sources = [path.read_bytes() for path in sorted(Path(private.__file__ or "").parent.glob("numba_*.py"))]
-    name = hashlib.sha256(repr((machine(), sources)).encode()).hexdigest()[:32]
+    name = hashlib.sha256(repr((machine(), ways_to_compile())).encode()).hexdigest()[:32]
     folder = cache_folder()
     passed = None if folder is None else folder / f"passed-{name}"
     if passed is not None and passed.exists():

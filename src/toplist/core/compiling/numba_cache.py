@@ -19,7 +19,7 @@ from numba.core import compiler, serialize
 from numba.core.environment import lookup_environment
 
 from toplist.core.compiling import numba_public
-from toplist.core.compiling.cache_folder import ENDING, cache_folder, machine, trim
+from toplist.core.compiling.cache_folder import ENDING, cache_folder, machine, trim, ways_to_compile
 from toplist.core.compiling.fingerprint import Fingerprint, part_classes
 from toplist.core.compiling.numba_libraries import CalleeLibrary, all_callees
 from toplist.core.compiling.numba_shortcuts import find_scipy_later
@@ -109,7 +109,8 @@ class ContentCache:
         code = Fingerprint(self._function, *classes)
         if folder is None or "__main__" in modules or not code.is_complete:
             return None
-        content = repr((machine(), sorted(OPTIONS.items()), str(code), modules, str(signature), self._options))
+        how = machine(), ways_to_compile(), sorted(OPTIONS.items())
+        content = repr((how, str(code), modules, str(signature), self._options))
         return folder / f"{self._function.__name__}-{hashlib.sha256(content.encode()).hexdigest()[:40]}{ENDING}"
 
 
