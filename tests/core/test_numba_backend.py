@@ -143,10 +143,10 @@ def test_machine_code_that_was_compiled_in_another_way_is_not_used(
 ) -> None:
     monkeypatch.setenv("TOPLIST_CACHE_DIR", os.fspath(tmp_path))
     cache, signature = numba_private.ContentCache(is_behind), ()
-    files = {cache._file(signature), cache._file(signature)}
+    files = {cache.file_of(signature), cache.file_of(signature)}
     assert len(files) == 1
     monkeypatch.setattr(numba_cache, "ways_to_compile", lambda: "another")
-    assert cache._file(signature) not in files
+    assert cache.file_of(signature) not in files
 
 
 def test_the_public_parts_alone_load_no_private_ones(tmp_path: Path) -> None:

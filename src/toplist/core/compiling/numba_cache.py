@@ -56,7 +56,7 @@ class ContentCache:
         """The compiled function from the disk; None if it is not there, and is to be compiled."""
         if not self._may_have_files() and not compiling_is_refused():
             return None
-        file = self._file(signature)
+        file = self.file_of(signature)
         if file is None:
             return None
         with suppress(Exception):
@@ -70,7 +70,7 @@ class ContentCache:
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Write a compiled function to the disk."""
-        file = self._file(signature)
+        file = self.file_of(signature)
         if file is None or getattr(result.library, "has_dynamic_globals", False):
             return
         with suppress(Exception):
@@ -101,7 +101,7 @@ class ContentCache:
         folder, start = cache_folder(), f"{self._function.__name__}-"
         return folder is not None and any(name.startswith(start) for name in os.listdir(folder))
 
-    def _file(self, signature: Any) -> Path | None:
+    def file_of(self, signature: Any) -> Path | None:
         """The file of this signature; None if it must not be cached."""
         folder = cache_folder()
         classes = [cls for argument in signature for cls in part_classes(argument)]
