@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from toplist.leaderboard import Contender, SuiteProblem, read_suite
+from toplist.leaderboard import Contender, SuiteProblem, field_of, read_suite, read_tuned
 from toplist.leaderboard.assumptions import (
     DESCENDING,
     FIRST,
@@ -18,6 +20,7 @@ from toplist.leaderboard.assumptions import (
 from toplist.policies import make
 from toplist.worlds import Fixed
 
+ROOT = Path(__file__).resolve().parents[2]
 SUITE = {problem.name: problem for problem in read_suite().problems}
 OUT_OF_ORDER, OTHERS = "positions out of order", "other examination probabilities"
 
@@ -34,6 +37,14 @@ def violated(policy: str, problem: SuiteProblem) -> tuple[str, ...]:
         ("dcm-kl-ucb", "dcm-16", ()),
         ("dcm-kl-ucb", "dcm-jumping", ("change",)),
         ("dcm-kl-ucb-resetting", "dcm-jumping", ()),
+        # Restarts, windows and discounts are for tastes that break; no policy is for a drift of each item.
+        ("dcm-kl-ucb-resetting", "cascade-drifting", ("drift",)),
+        ("glrt-cascade-ucb", "cascade-drifting", ("drift",)),
+        ("glrt-cascade-kl-ucb", "pbm-drifting", ("pbm clicks", "drift")),
+        ("cascade-swucb", "cascade-drifting", ("drift",)),
+        ("cascade-ducb", "cascade-drifting", ("drift",)),
+        ("cascade-swucb", "cascade-breaking", ()),
+        ("cascade-ucb1", "cascade-drifting", ("change",)),
         ("cascade-ts", "contextual-20-dcm", ("dcm clicks", "features")),
         ("random", "cascade-jumping", ()),
         ("grab", "pbm-32", ()),
@@ -94,6 +105,30 @@ def test_the_facts_of_a_problem_are_those_of_its_world_and_users() -> None:
     assert last.positions == ()
     assert violated("dcm-ts", SuiteProblem("last", "dcm", world, "dcm(termination=[0.2, 0.5, 1.0])")) == (OUT_OF_ORDER,)
     assert facts_of(SUITE["contextual-20-dcm"]).positions == (FIRST, DESCENDING)  # policies are told the order
+
+
+@pytest.mark.parametrize("title", ["on every problem", "on problems with features"])
+def test_the_published_board_counts_the_problems_that_violate(title: str) -> None:
+    """The tables of docs/leaderboard.md: how many policies are ranked, and on how many problems each is violated."""
+    suite = read_suite()
+    problems = [problem for problem in suite.problems if problem.features or title == "on every problem"]
+    policies = {each.label: each for each in field_of(read_tuned(None, suite).policies, {}, [])}
+    ranked = [each for each in policies.values() if all(map(each.plays, problems))]
+    text = (ROOT / "docs" / "leaderboard.md").read_text().partition("<!-- end of the result -->")[0]
+    first, there, table = re.search(rf"The first (\d+) of (\d+) {title}:\n\n(.*?)\n\n", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    assert int(there) == len(ranked)
+    rows = re.findall(r"\| `([^`]+)` \|.*\| (\d+) of (\d+) \|", table)
+    assert len(rows) == int(first)
+    for label, violating, all_of_them in rows:
+        assert int(all_of_them) == len(problems)
+        assert int(violating) == sum(bool(policies[label].violated(problem)) for problem in problems), label
+
+
+def test_weights_of_features_may_drift() -> None:
+    """D-LinUCB, whose memory `cascade-lsb-discounted` has, assumes no breaks."""
+    assert not assumptions_of(make("cascade-lsb-discounted"), 2).breaks
+    assert assumptions_of(make("cascade-kl-ucb-cusum"), 2).breaks
+    assert not assumptions_of(make("cascade-kl-ucb"), 2).breaks
 
 
 def test_attraction_on_a_line_in_given_features_is_linear() -> None:

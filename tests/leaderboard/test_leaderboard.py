@@ -34,6 +34,8 @@ from toplist.support.catalogue import part_text
 from toplist.support.machine import code_commit, processor_name
 
 DIGESTS = {2: "4c0fd7e22007dcd2"}  # of each version of the suite of which a board was published
+JUMPING = "jumping(attraction=[0.8, 0.3, 0.1, 0.1], positions=2, raised=1)"
+PASSING = "coming-and-going(attraction=[0.8, 0.3, 0.1, 0.1], positions=2)"
 
 
 def test_the_suite_can_be_played() -> None:
@@ -58,6 +60,9 @@ def test_the_suite_can_be_played() -> None:
         (lambda suite: suite["tuning"].pop(), "to tune on"),
         (lambda suite: suite["problems"][0].update(since=6), "first version is 7"),
         (lambda suite: suite.update(digests=["0123"]), "version"),
+        (lambda suite: suite["problems"][0].update(world=JUMPING), "'one' has changes"),
+        (lambda suite: suite["problems"][2].pop("features"), "'three' has features"),
+        (lambda suite: suite["problems"][0].update(features=True), "its world has none"),
     ],
 )
 def test_a_suite_that_cannot_be_is_refused(change: Any, message: str) -> None:
@@ -65,6 +70,14 @@ def test_a_suite_that_cannot_be_is_refused(change: Any, message: str) -> None:
     change(suite)
     with pytest.raises(toplist.InvalidInput, match=message):
         read_suite(json.dumps(suite))
+
+
+def test_items_that_come_and_go_are_no_change_of_preferences() -> None:
+    suite = json.loads(SMALL)
+    suite["problems"][0]["world"] = PASSING
+    assert not read_suite(json.dumps(suite)).problems[0].changes
+    suite["problems"][0].update(world=JUMPING, changes=True)
+    assert read_suite(json.dumps(suite)).problems[0].changes
 
 
 def test_the_whole_catalogue_plays() -> None:

@@ -178,7 +178,7 @@ def test_a_display_is_rare_below_alpha_times_the_root_of_log_t(learned: int, rar
     assert (belief.waiting[0] > 1) == rare
 
 
-@pytest.mark.parametrize(("missing", "waits"), [(0.4, False), (0.6, True), (1.2, True)])
+@pytest.mark.parametrize(("missing", "waits"), [(0.49, False), (0.51, True), (1.2, True)])
 def test_half_a_display_of_a_plan_may_be_missing(missing: float, waits: bool) -> None:
     problem = Problem(len(THETA), 3)
     policy = make("pmed(alpha=0)").prepare(problem)

@@ -90,7 +90,7 @@ def ts_cascade(seen: Observations, t: int, key: int) -> list[int]:
 
 
 def beta_ts(seen: Observations, t: int, key: int) -> list[int]:
-    """A draw for every item, from counts of the whole history; that it follows the posterior is tested elsewhere."""
+    """A draw for every item, from counts of the whole history; how often lists are shown is tested below."""
     problem = Problem(ITEMS, POSITIONS)
     belief, draws = Everything().prepare(problem).begin(problem), BetaPosterior().scratch(problem)
     belief.clock[0] = t - 1
@@ -298,6 +298,30 @@ def test_lists_are_those_of_the_plain_rule(name: str) -> None:
 @pytest.mark.parametrize("text", PUBLISHED)
 def test_defaults_are_the_published_parameters(text: str) -> None:
     assert repr(make(text.partition("(")[0])) == repr(make(text))
+
+
+def test_lists_of_beta_ts_are_as_frequent_as_those_of_numpys_posteriors() -> None:
+    """10,000 lists after the same clicks, against the distributions Beta(1 + clicks, 1 + refusals) of NumPy."""
+    problem, rng = Problem(3, 2), np.random.default_rng(2)
+    policy = make("cascade-ts").prepare(problem)
+    belief, cache, page, slate = policy.begin(problem), policy.scratch(problem), empty_page(2), policy.slate(problem)
+    outcomes = np.ones((3, 2))  # refusals and clicks, with one of each as the prior
+    history = [((1, 2), (0, 1)), ((1, 2), (0, 0)), ((2, 1), (0, 1)), ((2, 1), (1, 0)), ((1, 2), (0, 0))]
+    for items, clicks in 2 * history:  # item 0 stays new
+        slate.items[:], slate.size[0] = items, 2
+        page.clicks[:], page.left[0], page.seen[:] = clicks, 0, -1.0
+        policy.learn(belief, slate, page)
+        for item, click in zip(items[: clicks.index(1) + 1 if any(clicks) else 2], clicks, strict=False):
+            outcomes[item, click] += 1
+    shown, lists = Counter[tuple[int, ...]](), 10_000
+    for number in range(lists):
+        request = Request(np.arange(3), 2, NONE, NONE, np.zeros((3, 0)), 0, LABELS[:3], branch(5, number))
+        policy.rank(belief, cache, request, slate)
+        shown[tuple(slate.items.tolist())] += 1
+    drawn = np.argsort(-rng.beta(outcomes[:, 1], outcomes[:, 0], (400_000, 3)), axis=1)[:, :2]
+    for items in itertools.permutations(range(3), 2):
+        wanted = float((drawn == items).all(axis=1).mean())
+        assert abs(shown[items] / lists - wanted) < 4 * math.sqrt(wanted * (1 - wanted) / lists), items
 
 
 @pytest.mark.parametrize("learned", [0, 1, 9, 1000])

@@ -12,7 +12,7 @@ from toplist.core.problem import Problem
 from toplist.leaderboard.suite import SuiteProblem
 from toplist.parts.feedback import EveryPlace, OnlyLastClick, ThroughFirstClick, ThroughLastClick, UntilSatisfied
 from toplist.policies import GRAB, PBMHB, PMED, BatchRank, BubbleRank, Policy, RecurRank, TopRank, UniRank
-from toplist.worlds import Contextual, TopicCoverage
+from toplist.worlds import Changing, Contextual, TopicCoverage
 
 # Per reading, the click models that the papers of its policies assume.
 FITTING: dict[type, frozenset[str]] = {
@@ -44,12 +44,15 @@ class ProblemFacts(NamedTuple):
         Whether no two items attract alike, at the top of the first list.
     examination : tuple of float
         Examination probability of each position for position-based users; empty for others.
+    drifts : bool
+        Whether attraction changes little by little, instead of now and then.
     """
 
     attraction: str
     positions: tuple[str, ...]
     distinct: bool
     examination: tuple[float, ...]
+    drifts: bool
 
 
 class Assumptions(NamedTuple):
@@ -67,6 +70,8 @@ class Assumptions(NamedTuple):
         Whether no two items attract alike.
     examination : tuple of float, optional
         Examination probabilities that it was told, or takes for granted.
+    breaks : bool, default False
+        Whether attraction stays the same between one break and the next.
     """
 
     clicks: frozenset[str] | None = None
@@ -74,6 +79,7 @@ class Assumptions(NamedTuple):
     positions: str | None = None
     distinct: bool = False
     examination: tuple[float, ...] | None = None
+    breaks: bool = False
 
 
 @cache
@@ -84,7 +90,7 @@ def facts_of(problem: SuiteProblem) -> ProblemFacts:
     --------
     >>> world = "fixed(attraction=[0.3, 0.2, 0.2], positions=2)"
     >>> facts_of(SuiteProblem("mine", "pbm", world, "pbm(examination=[0.5, 1.0])"))
-    ProblemFacts(attraction='item', positions=(), distinct=False, examination=(0.5, 1.0))
+    ProblemFacts(attraction='item', positions=(), distinct=False, examination=(0.5, 1.0), drifts=False)
     """
     made = problem.made()
     world = made.world.checked()
@@ -97,6 +103,7 @@ def facts_of(problem: SuiteProblem) -> ProblemFacts:
         positions=facts_of_positions(users, moment, alone, size.positions),
         distinct=len(np.unique(alone)) == size.items,
         examination=tuple(users.examination.tolist()) if isinstance(users, PBM) else (),
+        drifts=isinstance(world, Changing) and not world.how.abrupt(),
     )
 
 
@@ -164,7 +171,10 @@ def assumptions_of(policy: Any, positions: int) -> Assumptions:
 
 
 def assumptions_of_parts(policy: Policy, positions: int) -> Assumptions:
-    """What a policy composed of parts assumes: its reading about clicks, its memory about attraction."""
+    """What a policy composed of parts assumes: its reading about clicks, its memory about attraction and change.
+
+    The papers of policies that forget clicks item by item have tastes that break; weights of features may drift.
+    """
     memory, keeps = policy.memory, policy.memory.keeps()
     told: tuple[float, ...] | None = None
     if keeps in ("exposure", "positions"):
@@ -180,6 +190,7 @@ def assumptions_of_parts(policy: Policy, positions: int) -> Assumptions:
         attraction=attraction,
         positions=DESCENDING if orders and isinstance(policy.reading, ThroughLastClick | UntilSatisfied) else None,
         examination=told,
+        breaks=keeps != "linear" and policy.capabilities().forgets,
     )
 
 
@@ -201,6 +212,8 @@ def violations(policy: Any, problem: SuiteProblem) -> tuple[str, ...]:
         found.append("equal attractions")
     if problem.changes and not able.forgets:
         found.append("change")
+    elif problem.changes and assumed.breaks and facts.drifts:
+        found.append("drift")
     if problem.features and not able.needs_features:
         found.append("features")
     elif assumed.attraction is not None and assumed.attraction != facts.attraction:

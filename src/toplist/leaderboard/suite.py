@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from toplist.core.problem import InvalidInput
 from toplist.engine.simulated_problem import SimulatedProblem
+from toplist.worlds import Changing
 
 
 class SuiteProblem(NamedTuple):
@@ -135,7 +136,8 @@ def read_suite(text: str | None = None) -> Suite:
     Raises
     ------
     InvalidInput
-        If the text is no suite, a name is given twice, or a version has other problems than those of its digest.
+        If the text is no suite, a name is given twice, a problem does not say that its world changes or has features,
+        or a version has other problems than those of its digest.
 
     Examples
     --------
@@ -159,6 +161,8 @@ def read_suite(text: str | None = None) -> Suite:
         raise InvalidInput(f"Names of problems are unique, but {', '.join(sorted(twice))} is given twice.")
     if missing := {problem.kind for problem in suite.problems} - {problem.kind for problem in suite.tuning}:
         raise InvalidInput(f"Every kind has a problem to tune on, but {', '.join(sorted(missing))} has none.")
+    for problem in (*suite.problems, *suite.tuning):
+        _check_flags(problem)
     for version, digest in digests.items():
         if (there := suite.of_version(version).digest) != digest:
             raise InvalidInput(
@@ -175,6 +179,18 @@ def _problem(given: dict[str, Any], version: int) -> SuiteProblem:
     if problem.since < version:
         raise ValueError(f"since {problem.since}, but the first version is {version}")
     return problem
+
+
+def _check_flags(problem: SuiteProblem) -> None:
+    """Refuse a problem that does not say that its world changes or has features: what is violated follows from it."""
+    world = problem.made().world.checked()
+    changes = isinstance(world, Changing) and not world.passing()
+    features = world.problem(None).features > 0
+    for flag, there, said in (("changes", changes, problem.changes), ("features", features, problem.features)):
+        if there and not said:
+            raise InvalidInput(f'The world of {problem.name!r} has {flag}, but its entry does not say "{flag}": true.')
+    if problem.features and not features:
+        raise InvalidInput(f'{problem.name!r} has "features": true, but its world has none; leave it out.')
 
 
 def _described(problem: SuiteProblem) -> dict[str, Any]:

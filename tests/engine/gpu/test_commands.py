@@ -139,7 +139,7 @@ SUITE = {
     "problems": [
         {"name": "fixed", "kind": "a", "world": "fixed(attraction=[0.8, 0.3, 0.1, 0.1], positions=2)",
          "users": "dcm(termination=0.5)"},
-        {"name": "jumping", "kind": "a", "users": "pbm(examination=[1.0, 0.5])",
+        {"name": "jumping", "kind": "a", "changes": True, "users": "pbm(examination=[1.0, 0.5])",
          "world": "jumping(attraction=[0.5, 0.4, 0.2, 0.1], positions=2, raised=2, up=15, down=10)"},
         {"name": "contextual", "kind": "b", "features": True, "users": "cascade",
          "world": "contextual(items=4, positions=2, dimension=2)"},
