@@ -132,6 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
         outcomes = compile_share(names, cuda_target.OPTIMISATION, noted=False)
     else:  # policies over features take about half of the time, and share functions
         shares = [[name for name in names if needs_features(name) == needed] for needed in (True, False)]
+        shares = list(filter(None, shares))
         with ProcessPoolExecutor(len(shares), multiprocessing.get_context("spawn")) as pool:
             outcomes = [outcome for share in pool.map(compile_share, shares) for outcome in share]
     counts = Counter(outcomes)
