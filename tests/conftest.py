@@ -135,6 +135,11 @@ def store_kind(request: pytest.FixtureRequest) -> Iterator[str | None]:
     open_store.reset(token)
 
 
+def pytest_collection_finish() -> None:
+    """Keep the objects of all tests out of later collections of garbage: some tests ask for one, and they live on."""
+    gc.freeze()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print the figures that tests have found."""
     reports = [report for found in ("passed", "failed") for report in terminalreporter.getreports(found)]

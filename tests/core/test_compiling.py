@@ -32,7 +32,7 @@ from toplist.core.compiling import (
 )
 from toplist.core.compiling.type_key import type_key
 from toplist.core.randomness import branch
-from toplist.core.slate import Floats, Ints, Page, Slate
+from toplist.core.slate import Floats, Ints, Page, Slate, empty_page
 from toplist.parts.feedback import ThroughLastClick
 from toplist.parts.index import UCB1
 from toplist.parts.index.kl_solver import kl_upper
@@ -374,6 +374,30 @@ def test_a_class_that_was_edited_in_a_notebook_is_compiled_again(edited: Callabl
         assert np.array_equal(machine_code.clicks["it"], source.clicks["it"])
         found.append(source.clicks["it"].sum())
     assert found[0] == found[1] != found[2]
+
+
+def edited_reading(value: float) -> Any:
+    class Edited(ThroughLastClick):
+        __slots__ = ()
+
+        def read(self, page: Page, size: int) -> None:
+            page.value[:size] = value
+
+    return Edited()
+
+
+def test_an_edited_class_is_compiled_again_by_any_function() -> None:
+    """The same for one method, which takes the fallback no time to compile."""
+
+    @compiled
+    def read(reading: Any, page: Page) -> None:
+        reading.read(page, 2)
+
+    for value in (1.0, 1.0, 2.0, 3.0):
+        for call in (read, direct(read, edited_reading(value), empty_page(2))):
+            page = empty_page(2)
+            call(edited_reading(value), page)
+            assert page.value.tolist() == [value, value]
 
 
 def test_a_debugger_enters_a_helper_in_plain_mode() -> None:

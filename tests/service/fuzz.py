@@ -48,13 +48,17 @@ class Outcome(NamedTuple):
         return f"{self.requests:,} requests, {broken} answered by 5xx: {counts}"
 
 
-def fuzz(requests: int, examples: int) -> Outcome:
-    """Run rounds, with `examples` per operation at most, until `requests` are answered."""
+def fuzz(requests: int, examples: int, one_simulation_of: int = 1) -> Outcome:
+    """Run rounds, with `examples` per operation at most, until `requests` are answered.
+
+    Of valid requests for simulations that cover the schema, one of so many is sent: each takes a process.
+    """
     clean = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith("TOPLIST_") or name in LIBRARY_VARIABLES
     }
+    clean["FUZZ_ONE_SIMULATION_OF"] = str(one_simulation_of)
     api_key = new_api_key()
     with tempfile.TemporaryDirectory() as folder:
         key = ApiKeySetting(name="fuzz", scope="admin", sha256=hash_api_key(api_key))

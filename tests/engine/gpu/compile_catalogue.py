@@ -53,9 +53,15 @@ def layout_of(problem: Problem) -> BatchLayout:
     return BatchLayout(Player(setup.on_gpu(), 0, np.array([1000]), compiled=False))
 
 
-def assembly(name: str, level: int = cuda_target.OPTIMISATION) -> str:
-    """The kernel of a policy or of another problem, in NVIDIA's assembly language."""
-    return assembly_of(layout_of(problem_of(name)), level)
+def assembly(name: str) -> str:
+    """The kernel of a policy as played, in NVIDIA's assembly language; kept in the cache of machine code."""
+    layout = layout_of(problem_of(name))
+    kept, signature = KeptAssembly(layout, cuda_target.OPTIMISATION), signature_of(layout)
+    found = kept.load_overload(signature, None)
+    if found is None:
+        found = assembly_of(layout, cuda_target.OPTIMISATION)
+        kept.save_overload(signature, SimpleNamespace(library=None, text=found))
+    return str(found)
 
 
 def assembly_of(layout: BatchLayout, level: int) -> str:
@@ -69,14 +75,26 @@ def assembly_of(layout: BatchLayout, level: int) -> str:
 class CompiledNotes(ContentCache):
     """Notes in the cache of machine code that a kernel was compiled, without its code."""
 
+    KIND = COMPILED
+
     def __init__(self, layout: BatchLayout, level: int) -> None:
         code = fingerprint(CudaArrays, kernel_code), layout.key, CAPABILITY, level
         versions = version("numba-cuda"), version("nvidia-nvvm")
-        super().__init__(play_one_run, hashlib.sha256(repr((COMPILED, code, versions)).encode()).hexdigest())
+        super().__init__(play_one_run, hashlib.sha256(repr((self.KIND, code, versions)).encode()).hexdigest())
 
     def pack(self, result: Any) -> Any:
         """That it was compiled."""
         return COMPILED
+
+
+class KeptAssembly(CompiledNotes):
+    """The same with its code."""
+
+    KIND = "assembly"
+
+    def pack(self, result: Any) -> Any:
+        """The code."""
+        return result.text
 
 
 def compile_one(name: str, level: int, noted: bool) -> str:
@@ -114,6 +132,7 @@ def main(arguments: list[str] | None = None) -> int:
         outcomes = compile_share(names, cuda_target.OPTIMISATION, noted=False)
     else:  # policies over features take about half of the time, and share functions
         shares = [[name for name in names if needs_features(name) == needed] for needed in (True, False)]
+        shares = list(filter(None, shares))
         with ProcessPoolExecutor(len(shares), multiprocessing.get_context("spawn")) as pool:
             outcomes = [outcome for share in pool.map(compile_share, shares) for outcome in share]
     counts = Counter(outcomes)

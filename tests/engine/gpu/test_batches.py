@@ -26,7 +26,8 @@ JUMPING = "jumping(attraction=[0.5, 0.4, 0.3, 0.2, 0.1, 0.1, 0.1], positions=3, 
 
 @pytest.fixture
 def install(monkeypatch: pytest.MonkeyPatch) -> Install:
-    """Let engine="gpu" play on stand-ins with so many bytes of memory each."""
+    """Let engine="gpu" play on stand-ins with so many bytes of memory each, a few steps in the first launch."""
+    monkeypatch.setattr(batch_scheduler, "FIRST_CHUNK", 16)
     return lambda *memory: install_stand_ins(monkeypatch, [HostDevice(each) for each in memory])
 
 
@@ -88,8 +89,11 @@ def test_changes_are_detected_in_the_same_steps(install: Install) -> None:
     check_same(install, "cascade-kl-ucb-resetting", world, "cascade", steps=400)
 
 
+STEPS = 100  # of several launches
+
+
 def simulate(**more: Any) -> toplist.Result:
-    arguments: dict[str, Any] = {"steps": 300, "runs": 70, "seed": 4, "checkpoints": 3} | more
+    arguments: dict[str, Any] = {"steps": STEPS, "runs": 70, "seed": 4, "checkpoints": 3} | more
     return toplist.simulate(["cascade-ucb1", "random"], "b-lb(items=6, positions=2)", "cascade", **arguments)
 
 
@@ -148,7 +152,7 @@ def test_a_gpu_without_memory_is_told_with_what_was_asked(install: Install, tmp_
     assert done[0].earlier > 0
 
 
-@pytest.mark.parametrize("stops_at", [0, 200])
+@pytest.mark.parametrize("stops_at", [0, 70])
 def test_runs_that_a_gpu_did_not_finish_are_refused(
     install: Install, stops_at: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,7 +160,7 @@ def test_runs_that_a_gpu_did_not_finish_are_refused(
         monkeypatch.setattr(batch_scheduler, name, 600.0)
     (device,) = install(1 << 30)
     device.stops_at = stops_at
-    told = rf"played 70 of 70 runs of (cascade-ucb1|random) only until step {stops_at} of 300"
+    told = rf"played 70 of 70 runs of (cascade-ucb1|random) only until step {stops_at} of {STEPS}"
     with pytest.raises(RuntimeError, match=told):
         simulate(engine="gpu", resume=tmp_path / "kept.npz")
     before: list[Progress] = []
@@ -170,7 +174,7 @@ def test_progress_counts_all_steps(install: Install) -> None:
     seen: list[Progress] = []
     simulate(engine="gpu", progress=seen.append)
     assert seen[0].done == 0
-    assert seen[-1].done == seen[-1].total == 2 * 70 * 300
+    assert seen[-1].done == seen[-1].total == 2 * 70 * STEPS
     assert [each.done for each in seen] == sorted(each.done for each in seen)
 
 

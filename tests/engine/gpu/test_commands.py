@@ -1,6 +1,7 @@
 """compare, tune, reproduce and leaderboard on a stand-in for a GPU: the same numbers as the CPU's, bit for bit."""
 
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import toplist
 from toplist import worlds
 from toplist.cli import Exit, main
 from toplist.clicks import DBN, PBM, Cascade, Mixture
+from toplist.engine import scheduler
 from toplist.experiments import reproduce
 from toplist.leaderboard import SuiteProblem, field_of, play_suite, read_suite
 from toplist.support.progress import Progress
@@ -165,41 +167,44 @@ def test_leaderboard(device: HostDevice, tmp_path: Path) -> None:
             assert cell["regret"] == gpu["results"][problem][label]["regret"]
 
 
-STEPS = {"gpu": 300, "cpu": 4000}  # a run takes plain Python longer than the pause between two reports
-
-
 def played(
-    problems: list[SuiteProblem], steps: int, engine: str, folder: Path | None = None, progress: Any = None
+    problems: list[SuiteProblem], engine: str, folder: Path | None = None, progress: Any = None
 ) -> list[list[float]]:
     """Regret of a board of one policy."""
     contenders = field_of({}, {}, ["cascade-ucb1"])
-    _, found = play_suite(problems, contenders, steps, 2, 0, [], None, engine, folder, progress)
+    _, found = play_suite(problems, contenders, 300, 2, 0, [], None, engine, folder, progress)
     return [cell.regret.ravel().tolist() for cells in found.values() for cell in cells.values()]
 
 
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("engine", ["cpu", "gpu"])
 def test_a_board_that_one_engine_began_goes_on_with_the_other(
-    engine: str, number: int, device: HostDevice, tmp_path: Path
+    engine: str, number: int, device: HostDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is interrupted in the middle of a run, in a world with a state; another problem has another world."""
-    problems, steps = [read_suite(json.dumps(SUITE)).problems[one] for one in (number, 0)], STEPS[engine]
-    whole, launch, earlier = played(problems, steps, "cpu"), device.launch, []
+    problems = [read_suite(json.dumps(SUITE)).problems[one] for one in (number, 0)]
+    whole, launch, play_until, earlier = played(problems, "cpu"), device.launch, scheduler.play_until, []
 
     def stop_launch(*arguments: Any) -> None:
         if len(device.launches) == 2:
             raise KeyboardInterrupt
         launch(*arguments)
 
+    def play_slowly(*arguments: Any) -> None:
+        play_until(*arguments)
+        time.sleep(0.15)  # longer than the pause between two reports
+
     def stop(now: Progress) -> None:
         if now.done > 0:
             raise KeyboardInterrupt
 
     device.launch = stop_launch  # type: ignore[method-assign, assignment]
+    monkeypatch.setattr(scheduler, "play_until", play_slowly)
     with pytest.raises(KeyboardInterrupt):
-        played(problems, steps, engine, tmp_path, stop if engine == "cpu" else None)
+        played(problems, engine, tmp_path, stop if engine == "cpu" else None)
+    monkeypatch.setattr(scheduler, "play_until", play_until)
     device.launch = launch  # type: ignore[method-assign]
     assert finished(tmp_path / f"{problems[0].name}-cascade-ucb1.npz", "unfinished")
     other = {"cpu": "gpu", "gpu": "cpu"}[engine]
-    assert played(problems, steps, other, tmp_path, lambda now: earlier.append(now.earlier)) == whole
+    assert played(problems, other, tmp_path, lambda now: earlier.append(now.earlier)) == whole
     assert earlier[0] > 0
