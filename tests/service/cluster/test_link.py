@@ -67,7 +67,7 @@ def ask(partition: int = 1, route: str = "echo", body: bytes = b"x") -> Ask:
 
 
 async def send(peers: Peers, address: str, ask: Ask) -> ForwardedAnswer:
-    return await peers.ask(address, ask.partition, lambda id: replace(ask, id=id))
+    return await peers.ask(address, replace(ask, id=peers.next_id()))
 
 
 @asynccontextmanager

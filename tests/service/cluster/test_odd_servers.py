@@ -221,9 +221,10 @@ def test_an_owner_checks_the_scope_of_a_forwarded_key(start: Start, monkeypatch:
         peers = Peers(SECRET.encode())
         answers = [
             await peers.ask(
-                f"127.0.0.1:{inner}", 0,
-                lambda id, route=route: Ask(  # type: ignore[misc]
-                    id, 0, route, ["front"], b"", body[route], b"an id", "caller", ForwardedKey("page", None, scope)
+                f"127.0.0.1:{inner}",
+                Ask(
+                    peers.next_id(), 0, route, ["front"], b"", body[route], b"an id", "caller",
+                    ForwardedKey("page", None, scope),
                 ),
             )
             for route in body

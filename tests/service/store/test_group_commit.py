@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from itertools import count
+from time import monotonic
 from typing import Any
 
 import pytest
@@ -66,17 +67,16 @@ def test_what_comes_while_a_commit_is_under_way_goes_into_the_next() -> None:
 
 
 @pytest.mark.parametrize(
-    ("is_far", "turns", "look"),
+    ("is_far", "turns", "pause"),
     [
-        pytest.param(True, 3, 0.05, id="those that come a little later join"),
-        pytest.param(True, 0, 3600.0, id="a commit starts once all callers are back"),
+        pytest.param(True, 3, 3600.0, id="a commit starts once all callers are back"),
         pytest.param(False, 1, 3600.0, id="those join whose requests are there"),
     ],
 )
 def test_a_commit_gathers_those_who_ask_again(
-    is_far: bool, turns: int, look: float, monkeypatch: pytest.MonkeyPatch
+    is_far: bool, turns: int, pause: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(group_commit, "GATHER_SECONDS", look)
+    monkeypatch.setattr(group_commit, "GATHER_SECONDS", pause)
     callers = group_commit.GATHERED
 
     async def play() -> None:
@@ -99,46 +99,34 @@ def test_a_commit_gathers_those_who_ask_again(
     run(play())
 
 
-def test_a_commit_far_away_waits_a_moment_for_changes_whose_reads_are_under_way(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Two groups of callers come back one after the other: the second one has to look something up."""
-    monkeypatch.setattr(group_commit, "GATHER_SECONDS", 0.0)  # a look is a turn of the loop
-    monkeypatch.setattr(group_commit, "MOST_LOOKS", 20)
-    callers = group_commit.GATHERED
+def test_a_commit_far_away_gathers_as_many_as_usual_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(group_commit, "GATHER_SECONDS", 0.2)
+    many = 2 * group_commit.GATHERED
 
-    async def play(reads: int) -> list[int]:
+    async def play() -> None:
         store: Any = Slow()
         store.is_far = True
-        for _ in range(3):
-            store.may_commit.release()
-        writer = GroupCommit(store, lambda _: None)
-        await asyncio.gather(*(writer.write([event(seq)]) for seq in range(1, 2 * callers + 1)))
-        soon = [writer.write([event(seq)]) for seq in range(2 * callers + 1, 3 * callers + 1)]
-        writer.expected = reads
-        for _ in range(5):
-            await asyncio.sleep(0)
-        late = [writer.write([event(seq)]) for seq in range(3 * callers + 1, 4 * callers + 1)]
-        writer.expected = 0
-        await asyncio.gather(*soon, *late)
-        await writer.abort()
-        return list(map(len, store.written))
+        store.may_commit.release(100)
+        writer, numbers = GroupCommit(store, lambda _: None), count(1)
 
-    assert run(play(callers)) == [2 * callers, 2 * callers]
-    assert run(play(0)) == [2 * callers, callers, callers]
+        def ask(times: int) -> list[asyncio.Future[None]]:
+            return [writer.write([event(next(numbers))]) for _ in range(times)]
 
-    async def wait_in_vain() -> None:  # for a read that never ends
-        store: Any = Slow()
-        store.is_far = True
-        for _ in range(2):
-            store.may_commit.release()
-        writer = GroupCommit(store, lambda _: None)
-        writer.expected = 1
-        await asyncio.gather(*(writer.write([event(seq)]) for seq in range(1, callers + 1)))
-        await asyncio.wait_for(writer.write([event(callers + 1)]), 10.0)
-        await writer.abort()
+        await asyncio.gather(*ask(many))
+        await asyncio.gather(*ask(2))  # the others do not come back in time
+        some = ask(2)
+        await asyncio.sleep(0.01)
+        await asyncio.gather(*some, *ask(many - 3))  # as many as in the last commit is not yet as many as usual
+        assert list(map(len, store.written)) == [many, 2, many - 1]
+        while writer._usual >= group_commit.GATHERED:
+            await asyncio.gather(*ask(1))
+        begun = monotonic()
+        await asyncio.gather(*ask(1))
+        assert monotonic() < begun + 0.2  # a single caller waits for nobody
+        await writer.drain()
+        writer.close()
 
-    run(wait_in_vain())
+    run(play())
 
 
 def test_a_commit_on_this_machine_starts_once_the_loop_is_idle() -> None:

@@ -183,17 +183,17 @@ class Cluster:
                 raise NotSent
             await self.owners.wait(LOOK_EVERY)  # it is being taken
 
-    async def forward(self, partition: int, ask: Callable[[int], Ask]) -> tuple[str, ForwardedAnswer] | None:
+    async def forward(self, ask: Ask) -> tuple[str, ForwardedAnswer] | None:
         """The answer of the owner of a partition, with its address; None where the request surely had no effect.
 
-        `ask` makes the message to the owner, given its id. It had no effect where no other server owns the partition,
-        or the owner could not be reached, was not the owner, or its commit was fenced.
+        It had no effect where no other server owns the partition, or the owner could not be reached, was not the
+        owner, or its commit was fenced.
         """
-        address = self.owners.address_of(partition)
+        address = self.owners.address_of(ask.partition)
         if address is None or address == self.owners.address:
             return None
         try:
-            forwarded = await self.peers.ask(address, partition, ask)
+            forwarded = await self.peers.ask(address, ask)
         except NotSent:
             self.requests["not taken"] += 1
             return None

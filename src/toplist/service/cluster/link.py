@@ -8,10 +8,12 @@ import os
 import socket
 from collections.abc import Callable
 from hashlib import sha256
+from struct import Struct
 from typing import cast
 
-from toplist.service.cluster.messages import LENGTH, LONGEST, Said, decode_message, encode_message
+from toplist.service.cluster.messages import LONGEST, Said, decode_message, encode_message
 
+LENGTH = Struct(">I")  # before each message: how many bytes it has
 NONCE = PROOF = 32  # bytes
 HANDSHAKE_SECONDS = 5.0
 SILENT_SECONDS = 10  # a peer that acknowledges nothing for so long is taken for gone
@@ -106,24 +108,27 @@ class ServerLink(asyncio.Protocol):
         return hmac.digest(self._secret, role + challenge + own, sha256)
 
     def _read_messages(self) -> None:
-        buffer, at = self._buffer, 0
-        while len(buffer) - at >= LENGTH:
-            size = int.from_bytes(buffer[at : at + LENGTH], "big")
-            if size > LONGEST:
-                raise ValueError(size)
-            if len(buffer) - at < LENGTH + size:
-                break
-            message = decode_message(memoryview(buffer)[at + LENGTH : at + LENGTH + size].tobytes())
-            at += LENGTH + size
-            self._on_message(self, message)
-        del buffer[:at]
+        at, end = 0, len(self._buffer)
+        with memoryview(self._buffer) as buffer:
+            while end - at >= LENGTH.size:
+                (size,) = LENGTH.unpack_from(buffer, at)
+                if size > LONGEST:
+                    raise ValueError(size)
+                begin = at + LENGTH.size
+                if end < begin + size:
+                    break
+                at = begin + size
+                with buffer[begin:at] as encoded:
+                    message = decode_message(encoded)
+                self._on_message(self, message)
+        del self._buffer[:at]
 
     def send(self, message: Said) -> None:
         """Send a message, with all others of this turn of the event loop."""
         encoded = encode_message(message)
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._flush)
-        self._unsent += [len(encoded).to_bytes(LENGTH, "big"), encoded]
+        self._unsent += (LENGTH.pack(len(encoded)), encoded)
 
     def _flush(self) -> None:
         unsent, self._unsent = self._unsent, []

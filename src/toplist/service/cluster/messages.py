@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import msgspec
 from msgspec import Struct
 
-LENGTH = 4  # bytes before each message that say how long it is
 LONGEST = 1 << 28  # bytes of a message
 
 

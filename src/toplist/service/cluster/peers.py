@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from toplist.service.cluster.link import ServerLink
 from toplist.service.cluster.messages import Ask, Elsewhere, EndStream, ForwardedAnswer, LookAgain, NextPart, Part, Said
@@ -25,7 +25,7 @@ class OutcomeUnknown(Exception):
     """The request was sent, and its answer never came."""
 
 
-class _Unanswered(NamedTuple):
+class _Unanswered(Struct, frozen=True):
     answer: asyncio.Future[ForwardedAnswer | Part]
     partition: int
     address: str
@@ -48,13 +48,17 @@ class Peers:
         self._connecting: dict[str, asyncio.Task[ServerLink]] = {}
         self._unreachable: dict[str, float] = {}  # until when
         self._waiting: dict[int, _Unanswered] = {}
-        self._ids = count(1)
+        self.next_id = count(1).__next__
+        self._loop: asyncio.AbstractEventLoop | None = None  # kept: to ask for it takes a call of the system
         self._looking: asyncio.TimerHandle | None = None
 
-    async def ask(self, address: str, partition: int, ask: Callable[[int], Ask]) -> ForwardedAnswer:
-        """Send a request, once; `NotSent` says that it had no effect, `OutcomeUnknown` that it may have had one."""
+    async def ask(self, address: str, ask: Ask) -> ForwardedAnswer:
+        """Send a request, once; `NotSent` says that it had no effect, `OutcomeUnknown` that it may have had one.
+
+        Its id is a new one, by `next_id`.
+        """
         link = self.links.get(address) or await self._connect(address)
-        answer = await self._send(link, address, ask(next(self._ids)), partition)
+        answer = await self._send(link, address, ask, ask.partition)
         assert isinstance(answer, ForwardedAnswer)
         return answer
 
@@ -63,7 +67,7 @@ class Peers:
         link = self.links.get(address)
         if link is None or not link.is_open:
             raise OutcomeUnknown
-        part = await self._send(link, address, NextPart(next(self._ids), answer.id), -1)
+        part = await self._send(link, address, NextPart(self.next_id(), answer.id), -1)
         assert isinstance(part, Part)
         if part.is_broken:
             raise OutcomeUnknown
@@ -95,21 +99,18 @@ class Peers:
         for link in list(self.links.values()):
             link.close()
 
-    async def _send(
+    def _send(
         self, link: ServerLink, address: str, message: Ask | NextPart, partition: int
-    ) -> ForwardedAnswer | Part:
+    ) -> asyncio.Future[ForwardedAnswer | Part]:
         if not link.is_open:  # it has ended since it was found
             raise NotSent
-        loop = asyncio.get_running_loop()
+        loop = self._loop = self._loop or asyncio.get_running_loop()
         answer: asyncio.Future[ForwardedAnswer | Part] = loop.create_future()
         self._waiting[message.id] = _Unanswered(answer, partition, address, link, loop.time())
         if self._looking is None:
             self._looking = loop.call_later(LOOK_EVERY, self._end_long_waits)
         link.send(message)
-        try:
-            return await answer
-        finally:
-            self._waiting.pop(message.id, None)
+        return answer
 
     def _end_long_waits(self) -> None:
         """Wait no longer for answers that take too long; a connection on which nothing came since is ended."""
@@ -157,12 +158,15 @@ class Peers:
 
     def _receive(self, link: ServerLink, message: Said) -> None:
         waiting = self._waiting.get(message.id)
-        if waiting is None or waiting.answer.done():
+        if waiting is None or not isinstance(message, ForwardedAnswer | Part | Elsewhere):
             return
-        if isinstance(message, ForwardedAnswer | Part):
-            waiting.answer.set_result(message)
-        elif isinstance(message, Elsewhere):
+        del self._waiting[message.id]
+        if waiting.answer.done():  # whoever waited was cancelled
+            return
+        if isinstance(message, Elsewhere):
             waiting.answer.set_exception(NotSent())
+        else:
+            waiting.answer.set_result(message)
 
     def _end(self, link: ServerLink) -> None:
         for address in [address for address, known in self.links.items() if known is link]:
@@ -172,6 +176,6 @@ class Peers:
                     self._fail(id, OutcomeUnknown())
 
     def _fail(self, id: int, problem: Exception) -> None:
-        answer = self._waiting[id].answer
+        answer = self._waiting.pop(id).answer
         if not answer.done():
             answer.set_exception(problem)

@@ -57,15 +57,16 @@ class Exchange:
         "request_id", "sending", "size", "started", "status", "whole", "works",
     )  # fmt: skip
 
-    def __init__(self, scope: AsgiScope, ids: RequestIds, admission: Admission) -> None:
+    def __init__(
+        self, admission: Admission, method: str, request_id: bytes, address: str, headers: Mapping[bytes, bytes],
+        whole: Whole | None = None,
+    ) -> None:  # fmt: skip
         self.started = perf_counter()
-        self.headers: dict[bytes, bytes] = dict(scope["headers"])
-        self.whole: Whole | None = scope.pop(WHOLE, None)  # None behind another server
-        self.request_id = ids.of(self.headers.get(b"x-request-id"))
-        self.method: str = scope["method"]
         self.admission = admission  # the one that it began with: settings may be read again meanwhile
-        self.address = admission.address_of(scope)
-        self.caller, self.label = self.address, _UNROUTED
+        self.method, self.request_id, self.headers = method, request_id, headers
+        self.whole = whole  # None behind another server
+        self.address = self.caller = address
+        self.label = _UNROUTED
         self.cors = _NO_HEADERS  # headers by which a page of another origin may read the reply
         self.for_visitors = False  # see `Route`
         self.status, self.size = 500, 0
@@ -112,7 +113,10 @@ class App:
 
     async def _http(self, scope: AsgiScope, receive: Receive, send: Send) -> None:
         """Answer a request, and count and log it."""
-        exchange = Exchange(scope, self._ids, self._admission)
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        admission, request_id = self._admission, self._ids.of(headers.get(b"x-request-id"))
+        address, whole = admission.address_of(scope), scope.pop(WHOLE, None)
+        exchange = Exchange(admission, scope["method"], request_id, address, headers, whole)
         self._metrics.in_flight += 1
         try:
             try:

@@ -136,11 +136,6 @@ class ClusterApp(App):
         """
         partition, path, query, body = asked
         name, cluster = route.route.name, self._cluster
-
-        def ask(id: int) -> Ask:
-            known = None if key is None else key_to_forward(key)
-            return Ask(id, partition, name, path, query, body, exchange.request_id, exchange.caller, known)
-
         if name in FROM_DATABASE and not cluster.is_served_here(partition):
             cluster.requests["read"] += 1
             async with cluster.observers.question(partition) as service:
@@ -160,8 +155,12 @@ class ClusterApp(App):
                     return response
                 except NotOwner:
                     cluster.requests["fenced"] += 1
-            elif (answer := await cluster.forward(partition, ask)) is not None:
-                return self._forwarded(exchange, *answer)
+            else:
+                known = None if key is None else key_to_forward(key)
+                id = cluster.peers.next_id()
+                ask = Ask(id, partition, name, path, query, body, exchange.request_id, exchange.caller, known)
+                if (answer := await cluster.forward(ask)) is not None:
+                    return self._forwarded(exchange, *answer)
             await cluster.wait_for_owner(begun)
 
     def _forwarded(self, exchange: Exchange, address: str, answer: ForwardedAnswer) -> Response:
@@ -259,10 +258,9 @@ class ClusterApp(App):
     async def answer_forwarded(self, ask: Ask) -> tuple[ForwardedAnswer, Parts | None]:
         """Answer a request that another server has admitted; `NotSent` where this one does not own its partition."""
         route = self._routes[ask.route]
-        exchange = Exchange({"headers": (), "method": route.route.method}, self._ids, self._admission)
-        exchange.request_id, exchange.caller, exchange.label = ask.request_id, ask.caller, route.label
-        key = None if ask.key is None else forwarded_key(ask.key)
-        exchange.address, exchange.key = ask.caller, key
+        exchange = Exchange(self._admission, route.route.method, ask.request_id, ask.caller, {})
+        exchange.label = route.label
+        key = exchange.key = None if ask.key is None else forwarded_key(ask.key)
         self._cluster.requests["answered for others"] += 1
         parts: Parts | None = None
         more: Mapping[str, str] = {}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol
 from urllib.parse import parse_qsl, unquote
 
@@ -24,6 +25,7 @@ NDJSON = "application/x-ndjson"
 HTML = "text/html; charset=utf-8"
 TEXT = "text/plain"
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 CHECKED_NAMES = 1000  # size of the cache of checked ranking names
 
 
@@ -46,14 +48,13 @@ class JsonResponse:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class RawResponse:
+class RawResponse(NamedTuple):
     """A response that is already encoded."""
 
     body: bytes
     media: str
     status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = NO_HEADERS
 
 
 class StreamParts(Protocol):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from toplist.service.store.group_commit import GroupCommit
 from toplist.service.store.protocol import Store
 from toplist.service.store.row_kinds import RequestRow
 
@@ -23,12 +22,10 @@ class RequestLookUps:
     ----------
     store : Store
         The store.
-    commits : GroupCommit
-        Its commits; under load, they wait a moment for lists whose ids are being looked up.
     """
 
-    def __init__(self, store: Store, commits: GroupCommit) -> None:
-        self._store, self._commits = store, commits
+    def __init__(self, store: Store) -> None:
+        self._store = store
         self._waiting: list[tuple[_Asked, asyncio.Future[RequestRow | None]]] = []
         self._reading: set[asyncio.Task[None] | None] = set()
         self._is_starting = False  # whether one of them takes all that wait in a moment
@@ -44,11 +41,7 @@ class RequestLookUps:
         if len(self._reading) < READS and not self._is_starting:
             self._is_starting = True
             self._reading.add(loop.create_task(self._work()))
-        self._commits.expected += 1
-        try:
-            return await found
-        finally:
-            self._commits.expected -= 1
+        return await found
 
     async def _work(self) -> None:
         try:

@@ -113,7 +113,7 @@ class LiveState:
         self.rankings_by_id: dict[int, LiveRanking] = {}
         self.impressions: OrderedDict[bytes, ImpressionState] = OrderedDict()
         self.requests: OrderedDict[tuple[int, str], RememberedRequest] = OrderedDict()
-        self._look_ups = RequestLookUps(store, commits)
+        self._look_ups = RequestLookUps(store)
         self.outdated_sums: dict[int, TallyPlace] = {}  # by ranking, how far sums of earlier measurings are deleted
         self.has_deleted = True  # perhaps: rankings or learners whose rows are left to purge
         self.next_due = 0  # no window ends before, in milliseconds

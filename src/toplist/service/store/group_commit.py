@@ -14,8 +14,9 @@ from toplist.service.store.protocol import Store
 from toplist.service.store.row_kinds import CLOCK, EventRow, Row
 
 GATHERED = 4  # changes of a commit from which on the next one waits for others that are on their way
-GATHER_SECONDS = 0.001  # between two looks whether more came, where the store is far
-MOST_LOOKS = 3
+GATHER_SECONDS = 0.001  # that one look for them takes, where the store is far
+MOST_LOOKS = 3  # on a busy machine one takes longer, in which the loop receives more
+USUAL_SHARE = 7 / 8  # of the changes that were usual which still are after a smaller commit
 IDLE_TURNS = 2  # of the loop: what one turn receives is handled in the next
 SLOW_SECONDS = 1.0  # a commit that takes longer is in trouble
 
@@ -53,7 +54,8 @@ class GroupCommit:
         self._watching: list[list[EventRow]] = []
         self._task: asyncio.Task[None] | None = None
         self._thread = CommitThread(self._loop)
-        self.expected = 0  # changes that will soon be handed over: what they need is being read
+        self._usual = 0  # changes of a commit: those of the last one, or of larger ones not long before
+        self._looking: asyncio.Future[None] | None = None  # done once as many wait, or a look is over
         self.last_seq = 0  # of the last event handed over, committed or not
         self.last_time = 0  # of that event, in milliseconds
         self.counts = CommitCounts()
@@ -92,6 +94,8 @@ class GroupCommit:
         for watched in self._watching:
             watched.extend(row for row in rows if type(row) is EventRow)
         self._waiting.append(written)
+        if self._looking is not None and len(self._waiting) >= self._usual:
+            self._end_look()
         if self._task is None:
             self._task = self._loop.create_task(self._work())
         return written
@@ -172,26 +176,46 @@ class GroupCommit:
                     if not future.done():  # its client may have left
                         future.set_result(None)
                 await asyncio.sleep(0)  # their replies are sent before the next commit occupies the loop's thread
-                if len(waiting) >= GATHERED:
-                    await self._gather(len(waiting))
+                self._usual = max(len(waiting), int(self._usual * USUAL_SHARE) if self._store.is_far else 0)
+                if self._usual >= GATHERED:
+                    await self._gather()
         finally:
             self._task = None
 
-    async def _gather(self, last: int) -> None:
+    async def _gather(self) -> None:
         """Wait while more changes come: under load, a few large commits take less time than many small ones.
 
-        Callers that were answered ask again, so that no more are on their way once there are as many as in the last
-        commit. A commit on this machine is worth no pause: it starts once the loop has nothing else to do.
+        A commit on this machine is worth no pause: it starts once the loop has nothing else to do.
         """
-        pause, most_looks, most_idle = 0.0, IDLE_TURNS * last, IDLE_TURNS
         if self._store.is_far:
-            pause, most_looks, most_idle = GATHER_SECONDS, MOST_LOOKS, 1
+            await self._gather_callers()
+            return
         looks = idle = 0
-        while len(self._waiting) < last and looks < most_looks and idle < most_idle:
+        while len(self._waiting) < self._usual and looks < IDLE_TURNS * self._usual and idle < IDLE_TURNS:
             before = len(self._waiting)
-            await asyncio.sleep(pause)
-            idle = idle + 1 if len(self._waiting) == before and not self.expected else 0
+            await asyncio.sleep(0)
+            idle = idle + 1 if len(self._waiting) == before else 0
             looks += 1
+
+    async def _gather_callers(self) -> None:
+        """Wait until as many changes wait as usual, but not for long.
+
+        Callers that were answered ask again: those of other servers a little later, and not all of them here.
+        """
+        for _ in range(MOST_LOOKS):
+            if len(self._waiting) >= self._usual:
+                return
+            self._looking = self._loop.create_future()
+            timer = self._loop.call_later(GATHER_SECONDS, self._end_look)
+            try:
+                await self._looking
+            finally:
+                timer.cancel()
+                self._looking = None
+
+    def _end_look(self) -> None:
+        if self._looking is not None and not self._looking.done():
+            self._looking.set_result(None)
 
     def _end_commit(self, changes: int) -> None:
         """Count a commit, and remember whether it took long."""
