@@ -7,7 +7,7 @@ from toplist.core.slate import Floats
 from toplist.parts.memory.logit import Logit, click_probability
 from toplist.parts.memory.symmetric import add_rows, add_square, dot, invert, mirror, multiply, shrink_inverse
 
-STALE = 0.01  # share by which the curvature of a row may differ from that in the stored inverse
+STALE = 0.03  # share by which the curvature of a row may differ from that in the stored inverse
 CLOSE = 1e-8  # error of the weights at which a fit ends; a step leaves at most about STALE of it
 MOST_STEPS = 100
 FARTHEST = 60.0  # from 0 that theta'x is distinguished: a click probability of 1e-26
