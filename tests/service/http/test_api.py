@@ -653,6 +653,18 @@ def test_a_bad_name_is_explained_in_words(
     assert found["detail"] == found["errors"][0]["detail"] == detail
 
 
+@pytest.mark.parametrize("position", ["", "0", "01", "x", "1.0"])
+@pytest.mark.parametrize(
+    ("method", "path", "body"), [("POST", "", {"name": "page", "positions": 3}), ("PATCH", "/front-page", {})]
+)
+def test_a_pin_of_a_ranking_is_at_a_position(
+    service: LocalService, method: str, path: str, body: Any, position: str
+) -> None:
+    pinned = body | {"pins": {"1": "tea", position: "milk"}}
+    found = problem(service.ask(method, f"/v1/rankings{path}", json=pinned), 422)
+    assert found["detail"].startswith(f"A pinned position is {position!r}, but positions are whole numbers from 1")
+
+
 def test_a_bad_impression_is_explained_in_words(service: LocalService) -> None:
     found = problem(service.ask("GET", "/v1/impressions/17"), 422)
     assert found["detail"] == (

@@ -170,7 +170,8 @@ def check_baseline(baseline: list[str | int]) -> None:
 def check_pins(pins: dict[str, str | int]) -> None:
     """Refuse pins with bad positions or ids, or with an item twice."""
     check_texts(pins.values(), "`$.pins[...]`")
-    if wrong := next((position for position in pins if not IS_PLACE(position)), None):
+    wrong = next((position for position in pins if not IS_PLACE(position)), None)
+    if wrong is not None:
         raise ValueError(f"A pinned position is {wrong!r}, but positions are whole numbers from 1; correct it")
     if len(set(pins.values())) < len(pins):
         raise ValueError("An item is pinned twice; pin each once")
