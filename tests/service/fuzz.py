@@ -51,7 +51,7 @@ class Outcome(NamedTuple):
 def fuzz(requests: int, examples: int, one_simulation_of: int = 1) -> Outcome:
     """Run rounds, with `examples` per operation at most, until `requests` are answered.
 
-    Of valid requests for simulations that cover the schema, one of so many is sent: each takes a process.
+    Of valid requests for simulations that cover the schema, one in this many is sent: each takes a process.
     """
     clean = {
         name: value

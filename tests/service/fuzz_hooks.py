@@ -28,7 +28,7 @@ hypothesis.target = without_target
 
 @schemathesis.hook
 def filter_case(_: Any, case: Any) -> bool:
-    """Whether to send a request: of valid ones for a simulation that cover the schema, one of so many."""
+    """Whether to send a request: of valid ones for a simulation that cover the schema, only one in some."""
     meta = case.meta
     if case.operation.path != "/v1/playground/simulations" or meta is None or meta.phase.name != "coverage":
         return True

@@ -121,7 +121,7 @@ def test_a_commit_far_away_gathers_as_many_as_usual_for_a_moment(monkeypatch: py
         for _ in range(3 * many):  # the others have gone
             await asyncio.gather(*ask(1))
         monkeypatch.setattr(group_commit, "GATHER_SECONDS", 3600.0)
-        for _ in range(3):  # a single caller waits for nobody
+        for _ in range(3):  # a single caller does not wait
             await asyncio.wait_for(asyncio.gather(*ask(1)), 30.0)
         await writer.drain()
         writer.close()
