@@ -117,7 +117,7 @@ def test_a_numba_whose_private_parts_changed_is_used_by_its_public_ones(breakage
         "@compiled\ndef two(x):\n    return one(one(x))\n"
         "print(backend.__name__.rpartition('.')[2], two(1.0))\n"
     )
-    program += "import toplist.engine.gpu.batch_scheduler, toplist.engine.gpu.cuda_device"  # that of engine="gpu"
+    program += "import toplist.engine.batch_scheduler, toplist.engine.gpu.cuda_device"  # that of engine="gpu"
     ended = run(program, tmp_path)
     assert (ended.returncode, ended.stdout) == (0, "numba_public 3.0\n"), ended.stderr
     assert "RuntimeWarning: toplist cannot use the private parts of numba" in ended.stderr

@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 import pytest
 
-from toplist.engine.gpu import batch_scheduler, cuda_device
+from toplist.engine import batch_scheduler
+from toplist.engine.gpu import cuda_device
 from toplist.engine.gpu.batch import ArrayPlace, Batch, BatchLayout
 
 _current: list[HostDevice] = []  # the GPU on which things happen is the last one

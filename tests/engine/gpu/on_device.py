@@ -18,8 +18,8 @@ from catalogue_problems import FURTHER, OTHERS, USERS, Problem, policies, proble
 
 import toplist
 from toplist.core.randomness import branch
+from toplist.engine.batch_scheduler import RunBatch
 from toplist.engine.gpu.batch import BatchLayout
-from toplist.engine.gpu.batch_scheduler import RunBatch
 from toplist.engine.gpu.cuda_device import gpus
 from toplist.engine.player import Player, RunSetup, request_key
 from toplist.engine.simulate import checked_threads
