@@ -15,7 +15,7 @@ from toplist.engine.play import play, play_one_run, sample_every_item
 from toplist.support.files import import_optional
 
 OPTIMISATION = 2  # level of NVIDIA's compiler, which takes a quarter longer at its usual 3, for code that is no faster
-FREED_TOGETHER = 1000  # arrays, at least
+FREED_TOGETHER = 100_000  # arrays, unless they take a fifth of the memory
 
 _registered: set[Any] = set()
 
