@@ -1,6 +1,6 @@
 """Make the table and the picture of docs/gpu.md from what `tests/engine/gpu/on_device.py` measured.
 
-    python tests/engine/gpu/on_device.py --only check,rates,curve --json out/gpu.json
+    python tests/engine/gpu/on_device.py --only check,rates,curve,cores --json out/gpu.json
     python tools/gpu_figures.py out/gpu.json
 
 The first needs a GPU. The second prints the table and draws docs/pictures/gpu.svg.
@@ -19,10 +19,11 @@ PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "gpu.svg"
 HEAD = "| policy | bit-equal | compiled in | one core | 16 cores | GPU | GPU / 16 cores |"
 
 
-def table(checked: dict[str, Any], rates: list[Any]) -> str:
+def table(checked: dict[str, Any], rates: list[Any], cores: dict[str, Any]) -> str:
     """A row per policy: equality, seconds of compiling, millions of steps per second."""
     rows = [HEAD, "|---|---|---|---|---|---|---|"]
-    for row in rates:
+    for measured in rates:
+        row = measured | cores.get(measured["policy"], {})
         known = checked[row["policy"]]
         speeds = [digits(row[name] / 1e6) for name in ("one_core", "all_cores", "gpu")]
         cells = [
@@ -66,7 +67,8 @@ def main() -> None:
     for path in parser.parse_args().results:
         found |= json.loads(path.read_text())
     if "rates" in found:
-        print(table({row["policy"]: row for row in found["check"]}, found["rates"]))
+        check, cores = ({row["policy"]: row for row in found.get(part, ())} for part in ("check", "cores"))
+        print(table(check, found["rates"], cores))
     if "curve" in found:
         draw(found["curve"])
 

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,9 @@ from toplist.worlds import b_lb
 
 CHECKED, STEPS = 64, 2000  # runs and steps that are compared
 WARM, MEASURED, HORIZON = 1000, 2000, 1_000_000  # steps before a measurement, in it, and those that policies expect
-LEAST_PER_THREAD, MOST_PER_THREAD = 8, 512  # runs of a thread of the CPU ...
-SECONDS = 0.2  # ... so that a measurement takes about so long
+CORES = checked_threads(None)
+LEAST_PER_CORE, MOST_PER_CORE = 8, 2000  # runs ...
+SECONDS = 0.4  # ... so that a measurement takes about so long
 WHOLE = (1000, 4000, 15_000, 20_000, 60_000)  # steps of the parts of a whole play
 RUNS = 65_536  # of a measurement on the GPU; twice as many with many items or topics
 LARGE = [  # policy, items, positions, topics
@@ -94,22 +96,34 @@ def setup_of(policy: str, world: Any = None) -> RunSetup:
     return RunSetup.of(toplist.make(policy), world_for(policy) if world is None else world, USERS, OneSample(), HORIZON)
 
 
-def cpu_rate(policy: str, threads: int, world: Any = None, expected: float = 0.0) -> float:
-    """Steps per second on some threads, of runs that have learned for a while; more runs if many are expected."""
+@cache
+def processes() -> ProcessPoolExecutor:
+    """A process per core: with threads, the quickest policies would wait for Python between runs."""
+    return ProcessPoolExecutor(CORES, multiprocessing.get_context("spawn"))
+
+
+def share_rate(policy: str, world: Any, runs: int) -> float:
+    """Steps per second of this process, of runs that have learned for a while."""
     setup = setup_of(policy, world)
-    runs = threads * min(MOST_PER_THREAD, max(LEAST_PER_THREAD, int(SECONDS * expected / MEASURED)))
     players = [Player(setup, branch(7, run), np.array([HORIZON])) for run in range(runs)]
-    players[0].play(1)  # compiles
-    shares = [players[thread::threads] for thread in range(threads)]
+    for player in players:
+        player.play(WARM)
+    begun = time.monotonic()
+    for player in players:
+        player.play(WARM + MEASURED)
+    return runs * MEASURED / (time.monotonic() - begun)
 
-    def play(until: int) -> float:
-        begun = time.monotonic()
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda share: [player.play(until) for player in share], shares))
-        return time.monotonic() - begun
 
-    play(WARM)
-    return len(players) * MEASURED / play(WARM + MEASURED)
+def cpu_rate(policy: str, cores: int, world: Any, expected: float = 0.0) -> float:
+    """Steps per second on some cores; more runs on each if many steps are expected."""
+    runs = min(MOST_PER_CORE, max(LEAST_PER_CORE, int(SECONDS * expected / MEASURED)))
+    return sum(processes().map(share_rate, [policy] * cores, [world] * cores, [runs] * cores))
+
+
+def cpu_rates(policy: str, world: Any = None) -> tuple[float, float]:
+    """Steps per second on one core and on all."""
+    one = cpu_rate(policy, 1, world, cpu_rate(policy, 1, world))
+    return one, cpu_rate(policy, CORES, world, one)
 
 
 def gpu_rates(policy: str, runs: int, world: Any, parts: Sequence[int]) -> list[float]:
@@ -149,8 +163,7 @@ def check_all(names: list[str]) -> list[Row]:
 
 def measured(policy: str, world: Any = None, runs: int = RUNS, **about: Any) -> Row:
     """Steps per second of a policy on one core, on all, and on a GPU."""
-    one = cpu_rate(policy, 1, world, cpu_rate(policy, 1, world))
-    every = cpu_rate(policy, checked_threads(None), world, one)
+    one, every = cpu_rates(policy, world)
     gpu = gpu_rate(policy, runs if "windowed" not in policy else runs // 4, world)  # a window takes much memory
     print(f"{policy} {about}: steps/s {one:.3g} on one core, {every:.3g} on all, {gpu:.3g} on the GPU "
           f"({gpu / every:.1f} times)", flush=True)  # fmt: skip
@@ -160,6 +173,16 @@ def measured(policy: str, world: Any = None, runs: int = RUNS, **about: Any) -> 
 def measure_rates(names: list[str]) -> list[Row]:
     """The speed of each policy with few items."""
     return [measured(policy) for policy in names or policies()]
+
+
+def measure_cores(names: list[str]) -> list[Row]:
+    """The speed of each policy with few items, on the CPU alone."""
+    rows = []
+    for policy in names or policies():
+        one, every = cpu_rates(policy)
+        rows.append({"policy": policy, "one_core": one, "all_cores": every})
+        print(f"{policy}: steps/s {one:.3g} on one core, {every:.3g} on all", flush=True)
+    return rows
 
 
 def measure_large(_: list[str]) -> list[Row]:
@@ -227,6 +250,7 @@ def measure_cells(_: list[str]) -> list[Row]:
 PARTS: dict[str, Callable[[list[str]], list[Row]]] = {
     "check": check_all,
     "rates": measure_rates,
+    "cores": measure_cores,
     "large": measure_large,
     "whole": measure_whole,
     "cells": measure_cells,
