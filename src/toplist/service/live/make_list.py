@@ -69,9 +69,10 @@ class Lists:
         ranking = None if state is None else state.rankings.get(name)
         if ranking is not None and ranking.serves_unrecorded:
             return self._make_in_any_case(name, request)
-        if is_plain(request):
-            return self._make_plain(name, request)
-        return self._make_recorded(name, request, [])
+        if state is None or ranking is None or not is_plain(request):
+            return self._make_recorded(name, request, [])
+        is_at_hand = state.learners.find(ranking, request.segment) is not None  # mostly; else it is not worth a turn
+        return self._make_plain(name, request) if is_at_hand else self._make_recorded(name, request, [])
 
     async def _make_plain(self, name: str, request: ListRequest) -> ListReply:
         """Make a list together with others if all that it needs is in memory, as it mostly is."""
