@@ -106,6 +106,7 @@ class Transactions:
         """Wait for commits in progress, write snapshots of learners, and close the store."""
         if self._store is None or self._commits is None:
             return
+        await asyncio.sleep(0)  # changes that were asked for are made: see `Together`
         self._stopping = True
         if self._reload is not None:
             await asyncio.wait([self._reload])
