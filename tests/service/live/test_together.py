@@ -19,6 +19,7 @@ class Transactions:
 
     def __init__(self) -> None:
         self.commits = self
+        self.loop = asyncio.get_running_loop()
         self.rows: list[list[Any]] = []
         self.failed: list[BaseException] = []
         self.waiting: list[Any] = []
@@ -35,7 +36,6 @@ class Transactions:
 
 
 def test_one_that_fails_leaves_the_others_and_one_that_cannot_be_made_so_is_told_at_once() -> None:
-    transactions: Any = Transactions()
     made: list[tuple[int, str]] = []
 
     def change(now: int, what: str) -> Changed[str] | None:
@@ -45,6 +45,7 @@ def test_one_that_fails_leaves_the_others_and_one_that_cannot_be_made_so_is_told
         return None if what == "absent" else (f"made {what}", [f"row of {what}"])  # type: ignore[list-item]
 
     async def play() -> None:
+        transactions: Any = Transactions()
         together = Together(transactions, change)
         first, refused, absent, left, last = (
             together.ask(what) for what in ("first", "refused", "absent", "left", "last")

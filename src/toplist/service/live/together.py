@@ -36,7 +36,7 @@ class Together(Generic[Reply]):
 
     def ask(self, *arguments: Any) -> asyncio.Future[Reply | None]:
         """Ask for a change; the future has the reply once it is committed, or None if it could not be made so."""
-        loop = asyncio.get_running_loop()
+        loop = self._transactions.commits.loop
         if not self._asked:
             loop.call_soon(self._change_all)
         reply: asyncio.Future[Reply | None] = loop.create_future()

@@ -51,13 +51,13 @@ class GroupCommit:
     def __init__(self, store: Store, on_failure: Callable[[Exception], None]) -> None:
         self._store = store
         self._on_failure = on_failure
-        self._loop = asyncio.get_running_loop()  # kept: to ask for it takes a call of the system
+        self.loop = asyncio.get_running_loop()  # kept: to ask for it takes a call of the system
         self._rows: list[Row] = []  # of the next commit
         self._waiting: list[Waiting] = []
         self._committing: list[Row] = []  # of the commit in progress
         self._watching: list[list[EventRow]] = []
         self._task: asyncio.Task[None] | None = None
-        self._thread = CommitThread(self._loop)
+        self._thread = CommitThread(self.loop)
         self._usual = 0  # changes of a commit: those of the last one, or of larger ones not long before
         self._looking: asyncio.Future[None] | None = None  # done once as many wait, or a look is over
         self.last_seq = 0  # of the last event handed over, committed or not
@@ -84,7 +84,7 @@ class GroupCommit:
 
     def write(self, rows: Sequence[Row]) -> asyncio.Future[None]:
         """Take rows now; the future is done once they and all rows before are committed."""
-        written: asyncio.Future[None] = self._loop.create_future()
+        written: asyncio.Future[None] = self.loop.create_future()
         self.write_together(rows, [(written, None)])
         return written
 
@@ -106,7 +106,7 @@ class GroupCommit:
         if self._looking is not None and len(self._waiting) >= self._usual:
             self._end_look()
         if self._task is None:
-            self._task = self._loop.create_task(self._work())
+            self._task = self.loop.create_task(self._work())
 
     def _with_rising_time(self, event: EventRow) -> EventRow:
         """The log is searched by time, so times never fall, except where an event says that the clock was corrected."""
@@ -211,8 +211,8 @@ class GroupCommit:
         for _ in range(MOST_LOOKS):
             if len(self._waiting) >= self._usual:
                 return
-            self._looking = self._loop.create_future()
-            timer = self._loop.call_later(GATHER_SECONDS, self._end_look)
+            self._looking = self.loop.create_future()
+            timer = self.loop.call_later(GATHER_SECONDS, self._end_look)
             try:
                 await self._looking
             finally:
