@@ -92,7 +92,9 @@ def test_the_usual_level_of_optimisation_gives_the_same_numbers(tmp_path: Path) 
 
 def test_without_the_compiler_the_source_gives_the_same_numbers_and_a_check_passes(tmp_path: Path) -> None:
     check = "import sys; from toplist.cli import main; sys.exit(main(['check', 'cascade-ucb1']))"
-    ended = run(f"{SIMULATION.format(policy='dcm-kl-ucb', steps=200, compiled=None)}\n{check}", tmp_path, NUMBA_DISABLE_JIT="1")
+    ended = run(
+        f"{SIMULATION.format(policy='dcm-kl-ucb', steps=200, compiled=None)}\n{check}", tmp_path, NUMBA_DISABLE_JIT="1"
+    )
     assert (ended.returncode, ended.stderr) == (0, "")
     first, *_, last = ended.stdout.splitlines()
     assert first == f"numba_public {expected(200)}"
