@@ -221,7 +221,10 @@ if __name__ == "__main__":
 
     import toplist.cli.serve
     import toplist.service.run
+    from toplist.service.http import openapi
 
     assert double, toplist
+    for with_keys in (False, True):
+        openapi.document_json(with_keys=with_keys)
     if (asked := _serve(socket.socket(fileno=int(sys.argv[1])))) is not None:
         _become(*asked)
