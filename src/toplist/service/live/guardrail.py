@@ -39,6 +39,7 @@ def stop_rows(ranking: LiveRanking, tally: Tally, found: GroupComparison, seqs: 
         "stopped: the ranking of event %d is back to its baseline: its %s is %.3f times that of the holdout, and "
         "certainly less than %.3f times", ranking.id, rule.metric, found.estimate, found.sequence.high,
     )  # fmt: skip
-    ranking.change_settings(ranking.settings._replace(stopped=seqs[0]))
+    before = ranking.settings
+    ranking.change_settings(before._replace(stopped=seqs[0]))
     event = EventRow(seqs[0], now, ranking.id, WHOLE_RANKING, STOPPED, None, encode(why))
-    return [event, *ranking_rows(ranking, seqs[1], now, BY_GUARDRAIL)]
+    return ranking.shared(before, [event, *ranking_rows(ranking, seqs[1], now, BY_GUARDRAIL)])

@@ -38,6 +38,7 @@ class Items:
         while True:
             state = await self._transactions.state()
             ranking = state.ranking(name)
+            ranking.check_home()
             if not state.learners.must_trim(ranking, sum(one.change_bytes for one in state.rankings.values())):
                 return state, ranking
             await state.learners.trim_changes(ranking)
@@ -82,4 +83,4 @@ class Items:
             known = None if prior is None else np.array(prior).tobytes()
             rows.append(ItemRow(ranking.id, item_text(put.id), place, row, hidden, known))
         rows += [DeleteItem(ranking.id, item_text(id)) for id in event.removed]
-        return rows
+        return ranking.shared(ranking.settings, rows)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from time import perf_counter
 
 from toplist.ranker import LoggedRanker
-from toplist.service.errors import Conflict, StoreUnavailable, loaded_again
+from toplist.service.errors import Conflict, StoreUnavailable, loaded_again, log_moved
 from toplist.service.live.large_snapshots import LARGE, LargeSnapshots
 from toplist.service.live.learner_load import LearnerLoad, ReadIsOver
 from toplist.service.live.new_learner import BegunRanker, first_pool, first_ranker
@@ -125,6 +125,7 @@ class Learners:
         self._by_id: dict[int, LoadedLearner] = {}
         self._bytes = 0
         self.is_dropped = False  # with the state: they may have events that were never committed, and write nothing
+        self.is_moved = False  # dropped since another server wrote to the log
         self._catching_up = asyncio.Lock()  # one learner at a time
         self.deleted: set[int] = set()  # ids of learners whose segments were deleted
         self._purged: deque[int] = deque()  # those of them of which nothing is left, in that order
@@ -341,7 +342,7 @@ class Learners:
     def _check_kept(self) -> None:
         """Refuse to go on if the state was dropped during a read."""
         if self.is_dropped:
-            raise loaded_again()
+            raise log_moved() if self.is_moved else loaded_again()
 
     def evict(self, size: int = 0) -> list[Row]:
         """If memory is short, drop learners without uncommitted events; returns the snapshots to write.

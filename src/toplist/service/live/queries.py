@@ -97,7 +97,7 @@ class Queries:
     async def rankings(self) -> list[Ranking]:
         """All rankings, by name."""
         async with self._reading() as state:
-            return [ranking_reply(ranking) for _, ranking in sorted(state.rankings.items())]
+            return [ranking_reply(ranking) for _, ranking in sorted(state.rankings.items()) if ranking.is_home]
 
     async def item(self, name: str, item: ItemId) -> Item:
         """One item."""
@@ -237,6 +237,7 @@ class Queries:
         while True:
             state = await self._transactions.state()
             ranking = state.ranking(name)
+            ranking.check_segment(segment)
             await self._compiler.wait_for(ranking.settings)
             size = TIMES_LEARNER * state.learners.size(ranking, segment) + ranking.list_bytes(None)
             async with self.lane.turn(by), self._transactions.work.reserve(size):
@@ -288,9 +289,9 @@ class Queries:
 
     @property
     def ranking_names(self) -> list[str]:
-        """The names of all rankings in memory, in order."""
+        """The names of all rankings in memory, in order; divided ones are named by their first partition."""
         state = self._transactions.loaded_state
-        return [] if state is None else sorted(state.rankings)
+        return [] if state is None else sorted(name for name, one in state.rankings.items() if one.is_home)
 
     async def items_with(self, name: str, features: Sequence[int], count: int) -> list[list[ItemId]]:
         """For each of some features, by number from 0, the few items that have most of it."""

@@ -10,11 +10,13 @@ import numpy as np
 
 from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, refuse
-from toplist.service.errors import Refused
+from toplist.service.errors import OtherDivision, Refused
+from toplist.service.log.division_rows import shared_change
 from toplist.service.log.events import ItemsEvent, PutItem
 from toplist.service.log.pools import KnownPool
 from toplist.service.log.replay import item_parts
 from toplist.service.log.settings import SHORTEST, ItemState, ItemStates, LearnerSettings, apply_items, known_prior
+from toplist.service.store.row_kinds import Row
 from toplist.service.wire import DOTS, LARGEST, Item, ItemPrior, RankingSpec, too_large
 
 TOO_LARGE = f"features must be numbers between {-LARGEST:,.0f} and {LARGEST:,.0f}; scale them, best to about 1."
@@ -73,6 +75,37 @@ class LiveRanking:
     def when_unavailable(self) -> str:
         """What its lists do while nothing can be recorded: "refuse" or "serve"."""
         return self.spec.when_unavailable or "refuse"
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether other partitions have segments of it, too."""
+        return self.settings.scope > 0
+
+    @property
+    def is_home(self) -> bool:
+        """Whether this partition decides about its items and settings."""
+        return self.settings.division == 0
+
+    def check_home(self) -> None:
+        """Raise `OtherDivision` unless this partition decides about the ranking."""
+        if not self.is_home:
+            raise OtherDivision(self.settings.divisions)
+
+    def check_segment(self, segment: str | None) -> None:
+        """Raise `OtherDivision` for a segment that another partition has."""
+        if self.settings.scope and not self.settings.has_segment(segment):
+            raise OtherDivision(self.settings.divisions)
+
+    @property
+    def may_have_learners(self) -> bool:
+        """Whether there are learners; those of other partitions are not known here, so a divided ranking may."""
+        return self.has_learner or (self.is_divided and bool(self.items))
+
+    def shared(self, before: LearnerSettings | None, rows: Sequence[Row]) -> list[Row]:
+        """Rows that change the ranking, with the change for its other partitions if it is divided."""
+        if not self.is_divided:
+            return list(rows)
+        return [*rows, shared_change(self.id, before, self.name, self.settings.divisions, rows)]
 
     @property
     def largest_norm(self) -> float:
@@ -140,7 +173,7 @@ class LiveRanking:
                     )  # fmt: skip
                 if width and row is None:
                     raise Refused(f"The item {item.id!r} is new, and needs {width} features.", f"{at}/features")
-                if self.has_learner and not self.can.adds_items:
+                if self.may_have_learners and not self.can.adds_items:
                     raise Refused(
                         f"The policy {self.spec.policy} takes in no items once it serves; make a new ranking with all "
                         f"of them, or change the policy.", f"{at}/id",
@@ -171,7 +204,7 @@ class LiveRanking:
 
     def check_removable(self, ids: Iterable[ItemId]) -> None:
         """Refuse if the policy cannot do without one of its items."""
-        if self.has_learner and not self.can.takes_subsets and any(id in self.items for id in ids):
+        if self.may_have_learners and not self.can.takes_subsets and any(id in self.items for id in ids):
             raise Refused(f"The policy {self.spec.policy} shows all of its items; make a new ranking without it.")
 
     def change_items(self, seq: int, event: ItemsEvent) -> None:

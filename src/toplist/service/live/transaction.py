@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from toplist.service.clock import Clock
-from toplist.service.errors import PAUSE_AFTER_FAILURE, NotOwner, Refused, StoreUnavailable, loaded_again
+from toplist.service.errors import (
+    PAUSE_AFTER_FAILURE,
+    LogMoved,
+    NotOwner,
+    Refused,
+    StoreUnavailable,
+    loaded_again,
+    log_moved,
+)
 from toplist.service.live.quarantine import Contained, QuarantineCounts
 from toplist.service.live.state import LiveState, read_rankings
 from toplist.service.live.work_memory import WorkMemory
@@ -226,7 +234,7 @@ class Transactions:
     def check_current(self, state: LiveState) -> None:
         """Refuse to go on with a state from before an await if it was dropped: it may have what was never committed."""
         if not self.is_current(state):
-            raise loaded_again()
+            raise log_moved() if state.learners.is_moved else loaded_again()
 
     def change(self) -> StateChange:
         """Context in which the current state is changed, without an await.
@@ -259,6 +267,11 @@ class Transactions:
     def _fail_commit(self, problem: Exception) -> None:
         """A commit failed: drop the state; lists may go on from it, unless another server has taken over."""
         state = self._state
+        if isinstance(problem, LogMoved):  # the store is well: what was asked is done anew at once
+            if state is not None:
+                state.learners.is_moved = True
+            self._forget_state()
+            return
         if isinstance(problem, NotOwner):
             self._standby = None
         elif state is not None and any(ranking.serves_unrecorded for ranking in state.rankings.values()):
@@ -327,6 +340,10 @@ class Transactions:
         if self._commits is None:
             raise _not_running()
         return self._commits.write(rows)
+
+    async def confirm(self) -> None:
+        """Raise `LogMoved` if another server has written to the log since the state was loaded."""
+        await self.commit([CheckOwner()])
 
     async def settle(self) -> None:
         """Wait until all changes so far are committed, or have failed."""

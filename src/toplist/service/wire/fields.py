@@ -87,6 +87,7 @@ Level = Annotated[float, Meta(gt=0.0, le=0.5)]
 Seconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
 Seed = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Steps = Annotated[int, Meta(ge=1, le=2**53 - 1)]
+Divisions = Annotated[int, Meta(ge=1, le=1024)]  # of a ranking
 FeatureCount = Annotated[int, Meta(ge=0, le=10_000)]
 Strength = Annotated[float, Meta(ge=0.0, le=1e9)]
 PoolKind = Literal["none", "prior"]
