@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
-from itertools import islice
+from itertools import chain, islice
 from time import monotonic
 from typing import NamedTuple, TypeVar
 
@@ -18,6 +18,7 @@ from toplist.ranker.estimate_rows import EstimateRows
 from toplist.service.clock import as_time
 from toplist.service.errors import NotFound, Refused
 from toplist.service.live.compiler import PolicyCompiler
+from toplist.service.live.divided import places_of, sources_of
 from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
 from toplist.service.live.learners import LoadedLearner
 from toplist.service.live.list_arguments import all_pins
@@ -28,12 +29,25 @@ from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.work_memory import TIMES_LEARNER
+from toplist.service.log.division_readers import DivisionPlaces
 from toplist.service.log.events import ListEvent, decode_learner, decode_list
-from toplist.service.log.export import EventPage, EventPages, KindPages, LearnerPages, RecentPages, RowPage
+from toplist.service.log.export import (
+    DividedPage,
+    DividedPages,
+    DivisionPages,
+    DivisionRows,
+    EventPage,
+    EventPages,
+    KindPages,
+    LearnerPages,
+    RecentPages,
+    RowPage,
+    read_cursor,
+)
 from toplist.service.log.impression_id import id_text
 from toplist.service.log.replay import UNREADABLE, logged_list
 from toplist.service.log.settings import ItemState, ItemStates
-from toplist.service.store.protocol import Store
+from toplist.service.store.protocol import LogReader, Store
 from toplist.service.store.row_kinds import STATE_NAMES
 from toplist.service.wire import (
     Estimate,
@@ -253,8 +267,15 @@ class Queries:
     async def segments(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
         """Segments that have a learner, in order."""
         async with self._reading() as state:
-            ranking = state.ranking(name).id
-            return await state.store.read(lambda reader: reader.segments(ranking, after or "", limit))
+            ranking = state.ranking(name)
+            ranking.check_home()
+            sources = sources_of(ranking, state.store)
+
+            def read(reader: LogReader) -> list[str]:
+                found = [one.reader.segments(one.ranking, after or "", limit) for one in sources(reader)]
+                return sorted(chain.from_iterable(found))[:limit]
+
+            return await state.store.read(read)
 
     async def standing(self, name: str, segment: str | None = None, by: str = "") -> LearnerStanding:
         """What the learner of a segment thinks of all items, of which parts can be read."""
@@ -323,17 +344,48 @@ class Queries:
         """The events of some kinds of all rankings, in pages."""
         return LogPages(self._transactions, KindPages(kinds, after))
 
+    def divided_rankings(self) -> dict[int, DivisionPlaces]:
+        """The divided rankings about which this partition decides, by id."""
+        state = self._transactions.loaded_state
+        rankings = () if state is None else state.rankings.values()
+        store = self._transactions.store
+        return {one.id: places_of(one, store) for one in rankings if one.is_divided and one.is_home}
+
+    def division_pages(
+        self, places: DivisionPlaces, after: Sequence[int], kinds: Sequence[str]
+    ) -> LogPages[DivisionRows]:
+        """The events of some kinds of a ranking in its other divisions, in pages."""
+        return LogPages(self._transactions, DivisionPages(places, after, kinds))
+
     async def segment_pages(self, name: str, segment: str, after: int = 0) -> LogPages[RowPage]:
         """The events of a segment, in pages; none if it has no learner."""
         async with self._reading() as state:
-            id = state.ranking(name).id
+            ranking = state.ranking(name)
+            ranking.check_segment(segment)
+            id = ranking.id
             row = await state.store.read(lambda reader: reader.learner(id, segment))
         return LogPages(self._transactions, LearnerPages(-1 if row is None else row.id, after))
 
-    async def event_pages(self, name: str, after: int = 0, kinds: Collection[str] | None = None) -> LogPages[EventPage]:
-        """The log of a ranking, or its events of some kinds, in pages; other requests run between two of them."""
+    async def event_pages(
+        self, name: str, after: int = 0, kinds: Collection[str] | None = None, cursor: str | None = None
+    ) -> LogPages[EventPage | DividedPage]:
+        """The log of a ranking, or its events of some kinds, in pages; other requests run between two of them.
+
+        That of a divided ranking is read behind a cursor.
+        """
         async with self._reading() as state:
             ranking = state.ranking(name)
+            ranking.check_home()
+        divisions = ranking.settings.divisions
+        begin = (0,) * divisions if cursor is None else read_cursor(cursor, divisions)
+        if ranking.is_divided:
+            if after:
+                raise Refused(
+                    f"The ranking {name!r} is divided, and each division counts its own events; give the cursor of the "
+                    f"last event instead of after.", "/after",
+                )  # fmt: skip
+            return LogPages(self._transactions, DividedPages(places_of(ranking, state.store), begin, kinds))
+        after = after if cursor is None else begin[0]
         return LogPages(self._transactions, EventPages(ranking.id, ranking.name, after, kinds))
 
     async def recent_pages(self, name: str, segment: str | None, after: int, limit: int) -> LogPages[EventPage]:

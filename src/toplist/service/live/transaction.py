@@ -343,6 +343,7 @@ class Transactions:
 
     async def confirm(self) -> None:
         """Raise `LogMoved` if another server has written to the log since the state was loaded."""
+        await self.state()
         await self.commit([CheckOwner()])
 
     async def settle(self) -> None:

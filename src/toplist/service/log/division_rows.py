@@ -65,8 +65,7 @@ def _rows_there(id: int, before: LearnerSettings | None, rows: list[Any], there:
         own = LearnerSettings.of(decode_ranking(there.ranking.settings), there.ranking.policy_seq)
         numbers[id] = there.ranking.id
     if before is not None and own is not None:
-        for mine, its in zip(_named(before), _named(own), strict=True):
-            numbers[mine] = its
+        numbers |= dict(zip(_named(before), _named(own), strict=True))
     return [_there(row, numbers, there) for row in rows]
 
 

@@ -90,13 +90,8 @@ class Database:
         self._owned: dict[int, PostgresStore] = {}
         self._owned_lock = Lock()
         self._leasing = Session(address, lease)
-        self._watched = [
-            self.writer.session,
-            self._control,
-            self._taking,
-            self._leasing,
-            self.changing,
-        ]  # and all for reads
+        watched = self.writer.session, self._control, self._taking, self._leasing, self.changing
+        self._watched = list(watched)  # and all for reads
         self._closed, self._ended = Event(), Event()
         try:
             with closing(Session(address, START_SECONDS)) as patient:
