@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from toplist.core.problem import nearest
 from toplist.service.clock import as_time
 from toplist.service.errors import NotFound, Refused
 from toplist.service.log.division_readers import DivisionPlaces, division_readers
-from toplist.service.log.events import decode_learner
+from toplist.service.log.events import decode_learner, decode_ranking
 from toplist.service.log.impression_id import id_text
 from toplist.service.store.protocol import LogReader
 from toplist.service.store.row_kinds import WHOLE_RANKING, EventRow, RankingRow
@@ -96,8 +97,11 @@ class EventPages:
     With `kinds`, pages have the events of these kinds alone.
     """
 
-    def __init__(self, ranking: int, name: str, after: int = 0, kinds: Collection[str] | None = None) -> None:
-        self._ranking, self._name, self._kinds = ranking, name, kinds
+    def __init__(
+        self, ranking: int, name: str, after: int = 0, kinds: Collection[str] | None = None,
+        division: int | UnsetType = UNSET,
+    ) -> None:  # fmt: skip
+        self._ranking, self._name, self._kinds, self._division = ranking, name, kinds, division
         self.after = after  # the next page has later events; it can be set to read a page again
         self._segments: dict[int, str | None] = {WHOLE_RANKING: None}  # by learner
 
@@ -126,7 +130,7 @@ class EventPages:
             events.append(Event(
                 seq=event.seq, at=as_time(event.at), ranking=self._name, segment=self._segments[event.learner],
                 kind=event.kind, impression=None if event.impression is None else id_text(event.impression),
-                body=msgspec.Raw(event.body),
+                body=msgspec.Raw(event.body), division=self._division,
             ))  # fmt: skip
             size += len(event.body)
             if size > BYTES_PER_PAGE:
@@ -153,7 +157,7 @@ class DividedPages:
             while self._number < len(self.after):
                 number, one = self._number, divisions.get(self._number)
                 if one is not None:
-                    pages = EventPages(one.ranking, self._places.name, self.after[number], self._kinds)
+                    pages = EventPages(one.ranking, self._places.name, self.after[number], self._kinds, number)
                     if (page := pages.read_next(one.reader)) is not None:
                         return self._page(number, page)
                 self._number += 1
@@ -249,9 +253,18 @@ def events_of_store(parts: Sequence[LogReader], name: str | None = None) -> Iter
     if name is not None and name not in rankings:
         raise NotFound(f"There is no ranking {name!r}; {nearest(name, rankings, 'leave it out for all of them')}.")
     for row, reader in chain.from_iterable(rankings.values()) if name is None else rankings[name]:
-        pages = EventPages(row.id, row.name)
+        pages = EventPages(row.id, row.name, division=_division(row))
         while (page := pages.read_next(reader)) is not None:
             yield from page.events
+
+
+def _division(row: RankingRow) -> int | UnsetType:
+    """The division of a ranking that a part has; unset if it is not divided, or its row is damaged."""
+    try:
+        event = decode_ranking(row.settings)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return UNSET
+    return event.division if event.scope else UNSET
 
 
 def write_events(events: Iterable[Event], path: Path) -> int:

@@ -174,6 +174,7 @@ class Event(OfSegment, frozen=True, kw_only=True):
     impression: str | None
     body: Any
     key: SegmentReply = None
+    division: int | UnsetType = UNSET  # of a divided ranking: each counts its own events
     cursor: str | UnsetType = UNSET  # of a divided ranking: ask for what comes after this event by it
 
 
