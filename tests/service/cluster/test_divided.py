@@ -10,7 +10,17 @@ import pytest
 from postgres_server import database
 from running import ELIMINATION, Clock, items, run, service_of, text_id
 
-from toplist.service.errors import Conflict, LogMoved, OtherDivision, Refused, UnknownRanking
+from toplist.core.item_id import ItemId
+from toplist.core.problem import InvalidInput
+from toplist.service.errors import (
+    Conflict,
+    LogMoved,
+    OtherDivision,
+    Refused,
+    StoreUnavailable,
+    UnknownRanking,
+)
+from toplist.service.live import rankings
 from toplist.service.live.service import Service
 from toplist.service.log.events import decode_items, decode_ranking
 from toplist.service.log.impression_id import ImpressionIds
@@ -19,9 +29,12 @@ from toplist.service.log.verify import differences
 from toplist.service.store.divisions import division_of, division_parts
 from toplist.service.store.postgres import PostgresReader, PostgresStore
 from toplist.service.store.postgres.database import Database
-from toplist.service.store.postgres.members import divide
-from toplist.service.store.row_kinds import ITEMS, LIST, RANKING, EventRow
-from toplist.service.wire import ListReply, ListRequest, RankingChange, RankingSpec, Report
+from toplist.service.store.postgres.members import be_seen, divide
+from toplist.service.store.postgres.schema import DIVIDED_RANKINGS, VERSIONS, migrate
+from toplist.service.store.postgres.session import Session
+from toplist.service.store.row_kinds import ITEMS, LIST, RANKING, STOPPED, EventRow
+from toplist.service.wire import ListEntry, ListReply, ListRequest, RankingChange, RankingSpec, Report, StopIf
+from toplist.uplift import METRICS
 
 PARTS, DIVISIONS, HOME = 4, 4, 1  # partitions, divisions, and the partition of the first
 NAME = "front"
@@ -40,8 +53,8 @@ class Divided:
         self.databases, self.clock = databases, Clock()
         self.services: list[Service] = []
 
-    async def start(self, part: int) -> Service:
-        store = PostgresStore(self.databases[part % 2], part)
+    async def start(self, part: int, server: int = 0) -> Service:
+        store = PostgresStore(self.databases[(part + server) % 2], part)
         service = service_of(Path("db"), self.clock, open_store=lambda _: store, ids=ImpressionIds(part))
         await service.start()
         return service
@@ -58,12 +71,13 @@ class Divided:
         while True:
             try:
                 return await self.services[self.part(segment)].lists.make(NAME, ListRequest(segment=segment, **more))
-            except (LogMoved, UnknownRanking):
+            except (StoreUnavailable, UnknownRanking):  # also while the partition moves
                 await self.confirm(self.part(segment))
 
     async def confirm(self, part: int) -> None:
-        with suppress(LogMoved):
+        with suppress(StoreUnavailable):
             await self.services[part].transactions.confirm()
+        await asyncio.sleep(0)
 
     async def visit(self, segment: str | None = None, **more: Any) -> ListReply:
         """A list whose first item is clicked."""
@@ -73,8 +87,8 @@ class Divided:
                 report = Report(clicks=[1], final=True)
                 await self.services[self.part(segment)].impressions.report(made.impression, report)
                 return made
-            except LogMoved:
-                pass
+            except StoreUnavailable:
+                await self.confirm(self.part(segment))
 
 
 @asynccontextmanager
@@ -93,13 +107,7 @@ async def at_work(address: str) -> AsyncIterator[Divided]:
 
 
 async def made(divided: Divided, count: int = 8, **more: Any) -> None:
-    given: dict[str, Any] = {
-        "name": NAME,
-        "positions": 3,
-        "policy": "cascade-kl-ucb",
-        "seed": 7,
-        "divisions": DIVISIONS,
-    } | more
+    given: dict[str, Any] = {"positions": 3, "policy": "cascade-kl-ucb", "seed": 7, "divisions": DIVISIONS} | more
     await divided.home.rankings.create(RankingSpec(name=NAME, **given))
     await divided.home.items.put(NAME, items(count))
 
@@ -219,5 +227,197 @@ def test_a_request_id_has_one_list_in_all_divisions(address: str) -> None:
                 assert sum(isinstance(one, Conflict) for one in found) == len(SEGMENTS) - 1
         assert sum(map(len, logs(address, [LIST]))) == 6
         check_logs(address)
+
+    run(work())
+
+
+def test_learners_in_memory_are_those_of_the_log_of_their_partition(address: str) -> None:
+    """Also after a change of the policy, whose learners are trained on the log of their own partition."""
+
+    async def check_live(divided: Divided) -> None:
+        for part, service in enumerate(divided.services):
+            live = await service.beliefs()
+            assert live
+            with closing(PostgresReader(address, part)) as reader:
+                assert differences(reader, live) == []
+
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided)
+            for n in range(3):
+                for segment in SEGMENTS:
+                    await divided.visit(segment)
+                await divided.home.items.put(NAME, items(9 + n)[8:])
+                for segment in SEGMENTS:
+                    await divided.visit(segment, positions=3 - n)
+                await divided.home.items.remove(NAME, [text_id(n)])
+            for segment in SEGMENTS:
+                await divided.visit(segment)
+            await check_live(divided)
+            for change in (RankingChange(policy="cascade-ucb1"), RankingChange(policy="cascade-ts", train=False)):
+                await divided.home.rankings.change(NAME, change)
+                for segment in SEGMENTS:
+                    await divided.visit(segment)
+                await check_live(divided)
+        check_logs(address)
+
+    run(work())
+
+
+def test_a_deleted_ranking_is_gone_in_all_divisions_and_leaves_no_rows(address: str) -> None:
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided)
+            for n, segment in enumerate(SEGMENTS):
+                await divided.list(segment, request_id=f"request-{n}")
+            await divided.home.rankings.delete(NAME)
+            for service in divided.services:
+                with suppress(LogMoved):
+                    await service.transactions.confirm()
+                with pytest.raises(UnknownRanking):
+                    await service.queries.ranking(NAME)
+                while await service.retention.purge_deleted():
+                    pass
+                await service.impressions.close_all_due()
+            await made(divided, 5)  # the ids of requests are free again
+            for n, segment in enumerate(SEGMENTS):
+                await divided.list(segment, request_id=f"request-{n}")
+        check_logs(address)
+
+    run(work())
+
+
+def test_the_uplift_is_the_sum_of_all_divisions(address: str) -> None:
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided, holdout=0.5)
+            seen = set[tuple[str, int]]()
+            for n in range(64):
+                segment, visitor = SEGMENTS[n % 16], f"visitor-{n % 5}"
+                await divided.visit(segment, visitor=visitor)
+                seen.add((visitor, divided.part(segment)))
+            uplift = await divided.home.uplift.uplift(NAME)
+            assert uplift.policy.lists + uplift.holdout.lists == 64
+            assert uplift.policy.visitors + uplift.holdout.visitors == len(seen)  # in each division by itself
+            (day,) = (await divided.home.uplift.uplift(NAME, "day")).slices
+            assert day.policy.lists + day.holdout.lists == 64
+            found: list[str] = []
+            after: str | None = None
+            while after is not None or not found:
+                page = await divided.home.uplift.uplift(NAME, "segment", after, 3)
+                found += [one.name for one in page.slices]
+                assert all(one.policy.lists + one.holdout.lists == 4 for one in page.slices)
+                after = page.next
+            assert sorted(found) == sorted(SEGMENTS)
+            assert (await divided.home.uplift.click_through([NAME]))[NAME].metric == METRICS[0]
+        check_logs(address)
+
+    run(work())
+
+
+def test_the_guardrail_acts_on_the_sums_of_all_divisions(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rankings, "new_salt", lambda: "0123456789abcdef" * 2)  # the same groups in every run
+
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided, holdout=0.5, stop_if=StopIf(metric="clicks_per_list"))
+            await divided.home.guardrails.check()
+            for n in range(1500):  # in no division alone are they enough
+                segment = SEGMENTS[n % 16]
+                reply = await divided.list(segment, visitor=f"visitor-{n}")
+                clicks: list[ItemId | ListEntry] = [1, 2] if reply.group == "holdout" else [1] if n % 3 == 0 else []
+                report = Report(clicks=clicks, final=True)
+                await divided.services[divided.part(segment)].impressions.report(reply.impression, report)
+                if n % 100 == 99:
+                    await divided.home.guardrails.check()
+                    if (await divided.home.queries.ranking(NAME)).stopped:
+                        break
+            assert (await divided.home.queries.ranking(NAME)).stopped
+            stopped = (await divided.home.uplift.uplift(NAME)).stopped
+            assert stopped is not None
+            assert stopped.high < 1.0
+            await divided.home.guardrails.check()
+            for segment in SEGMENTS:
+                assert (await divided.list(segment, visitor="somebody")).group == "shadow"
+        assert [len(events) for events in logs(address, [STOPPED])] == [1] * PARTS
+        check_logs(address)
+
+    run(work())
+
+
+def test_partitions_move_while_a_divided_ranking_changes(address: str) -> None:
+    """Whoever owns the other divisions, no list that is asked for after a removal has the item."""
+
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided)
+            gone: set[ItemId] = set()
+            is_over = asyncio.Event()
+            shown = 0
+
+            async def come(segment: str) -> None:
+                nonlocal shown
+                while not is_over.is_set():
+                    before = set(gone)
+                    assert not before & set((await divided.visit(segment)).items)
+                    shown += 1
+
+            async def change() -> None:
+                for n in range(30):
+                    await divided.home.items.put(NAME, items(100 + n)[99 + n :])
+                    await asyncio.sleep(0.01)
+                    await divided.home.items.remove(NAME, [text_id(99 + n)])
+                    gone.add(text_id(99 + n))
+
+            async def move() -> None:
+                for n in range(9):
+                    part = [0, 2, 3][n % 3]
+                    await divided.services[part].stop()
+                    divided.services[part] = await divided.start(part, n // 3 + 1)
+                    await asyncio.sleep(0.05)
+
+            visitors = asyncio.gather(*map(come, SEGMENTS[:8]))
+            await asyncio.gather(change(), move())
+            is_over.set()
+            await visitors
+            assert shown > 30
+        check_logs(address)
+
+    run(work())
+
+
+def test_a_change_and_a_commit_of_another_owner_cross(address: str) -> None:
+    """What memory made before the change is refused as a whole, and made again with it; nobody takes over."""
+
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided)
+            segment = next(one for one in SEGMENTS if divided.part(one) != HOME)
+            part = divided.part(segment)
+            await divided.visit(segment)
+            service = divided.services[part]
+            epoch = be_seen(divided.databases[0], "127.0.0.1:1", False).parts[part].epoch
+            await divided.home.items.remove(NAME, [text_id(0)])
+            with pytest.raises(LogMoved):
+                await service.lists.make(NAME, ListRequest(segment=segment))
+            moved = [one.writer.moved for one in divided.databases]
+            assert (sum(moved), sum(one.writer.fenced for one in divided.databases)) == (sum(moved), 0)
+            assert text_id(0) not in (await service.lists.make(NAME, ListRequest(segment=segment))).items
+            row = be_seen(divided.databases[0], "127.0.0.1:1", False).parts[part]
+            assert row.owner == divided.databases[part % 2].name
+            assert row.epoch == epoch + 1
+        check_logs(address)
+
+    run(work())
+
+
+def test_older_releases_cannot_use_a_database_with_a_divided_ranking(address: str) -> None:
+    async def work() -> None:
+        async with at_work(address) as divided:
+            with closing(Session(address)) as session:
+                migrate(session, VERSIONS[: DIVIDED_RANKINGS - 1])
+                await made(divided)
+                with pytest.raises(InvalidInput, match=f"knows version {DIVIDED_RANKINGS}"):
+                    migrate(session, VERSIONS[: DIVIDED_RANKINGS - 1])
 
     run(work())

@@ -23,7 +23,7 @@ _LAST = """SELECT last_seq,
     FROM parts WHERE part = %s"""
 _NAMED = f"{RANKING} WHERE part = %s AND name = %s"
 _MOVE_ON = "UPDATE parts SET last_seq = %s WHERE part = %s"
-_FOR_LATER_RELEASES = "UPDATE versions SET works_with = greatest(works_with, %s) WHERE version >= %s"
+_FOR_LATER_RELEASES = "UPDATE versions SET works_with = %s WHERE version >= %s AND works_with < %s"
 
 _Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -60,7 +60,7 @@ def commit_change(
                 parts = division_parts(part, change.divisions, database.parts)
                 for division, other in enumerate(parts[1:], 1):
                     _change(connection, other, division, change)
-            connection.execute(_FOR_LATER_RELEASES, (DIVIDED_RANKINGS, DIVIDED_RANKINGS))
+            connection.execute(_FOR_LATER_RELEASES, (DIVIDED_RANKINGS,) * 3)
     except Fenced as fenced:
         database.writer.count(fenced)
         raise
