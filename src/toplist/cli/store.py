@@ -107,7 +107,7 @@ def copy(store: Path | str, target: str, partitions: int | None) -> int:
     """Copy the committed state of the store to an empty store, of the same kind or another, divided or not."""
     from toplist.service.cluster.placing import partition_of
     from toplist.service.log.copy_parts import copy_parts
-    from toplist.service.store.address import checked_store, note_copied, open_targets, shown_store
+    from toplist.service.store.address import checked_store, note_copied, note_divided, open_targets, shown_store
     from toplist.support.files import private_files
     from toplist.support.progress_bar import ShareBar
     from toplist.support.tables import count_text
@@ -121,6 +121,8 @@ def copy(store: Path | str, target: str, partitions: int | None) -> int:
         copied = copy_parts(sources, targets, lambda name: partition_of(name, len(targets)), bar)
     if copied.until:
         note_copied(place, copied.until)
+    if copied.has_divided:
+        note_divided(place)
     print(f"{count_text(copied.rows, 'row')} of {shown_store(str(store))} are copied to {shown_store(target)}.")
     return Exit.FINE
 

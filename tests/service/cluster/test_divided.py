@@ -10,6 +10,7 @@ import pytest
 from postgres_server import database
 from running import ELIMINATION, Clock, items, run, service_of, text_id
 
+from toplist.cli import Exit, main
 from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput
 from toplist.service.errors import (
@@ -21,17 +22,18 @@ from toplist.service.errors import (
     UnknownRanking,
 )
 from toplist.service.live import rankings
+from toplist.service.live.request_look_ups import RequestLookUps
 from toplist.service.live.service import Service
 from toplist.service.log.events import decode_items, decode_ranking
 from toplist.service.log.impression_id import ImpressionIds
 from toplist.service.log.tallies import differing_uplifts
-from toplist.service.log.verify import differences
+from toplist.service.log.verify import differences, rebuild_learners
 from toplist.service.store.divisions import division_of, division_parts
 from toplist.service.store.postgres import PostgresReader, PostgresStore
 from toplist.service.store.postgres.database import Database
 from toplist.service.store.postgres.members import be_seen, divide
 from toplist.service.store.postgres.schema import DIVIDED_RANKINGS, VERSIONS, migrate
-from toplist.service.store.postgres.session import Session
+from toplist.service.store.postgres.session import RequestTaken, Session
 from toplist.service.store.row_kinds import ITEMS, LIST, RANKING, STOPPED, EventRow
 from toplist.service.wire import ListEntry, ListReply, ListRequest, RankingChange, RankingSpec, Report, StopIf
 from toplist.uplift import METRICS
@@ -421,3 +423,57 @@ def test_older_releases_cannot_use_a_database_with_a_divided_ranking(address: st
                     migrate(session, VERSIONS[: DIVIDED_RANKINGS - 1])
 
     run(work())
+
+
+def test_a_copy_keeps_the_divisions_or_is_refused(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The copy serves as the database did: the same beliefs, and request ids that are taken in all divisions."""
+
+    async def use() -> None:
+        async with at_work(address) as divided:
+            await made(divided)
+            for n, segment in enumerate(SEGMENTS):
+                await divided.visit(segment, request_id=f"request-{n}")
+
+    async def use_again(copied: str) -> None:
+        async with at_work(copied) as divided:
+            assert await divided.list(SEGMENTS[0], request_id="request-0") == first[0]
+            monkeypatch.setattr(RequestLookUps, "find", find_nothing)  # the commit finds out
+            other = next(one for one in SEGMENTS if divided.part(one) != divided.part(SEGMENTS[0]))
+            with pytest.raises(RequestTaken):
+                await divided.services[divided.part(other)].lists.make(
+                    NAME, ListRequest(segment=other, request_id="request-0")
+                )
+
+    async def list_again() -> None:
+        async with at_work(address) as divided:
+            first.append(await divided.list(SEGMENTS[0], request_id="request-0"))
+
+    async def find_nothing(*_: Any) -> tuple[None, bool]:
+        return None, False
+
+    first: list[ListReply] = []
+    run(use())
+    run(list_again())
+    copied = database(tmp_path / "copied")
+    monkeypatch.setenv("TOPLIST_CLUSTER_PARTITIONS", str(PARTS))
+    assert main(["store", "copy", copied, "--store", address]) == Exit.FINE
+    assert main(["store", "check", "--store", copied]) == Exit.FINE
+    check_logs(copied)
+    assert beliefs(copied) == beliefs(address)
+    run(use_again(copied))
+    with closing(Session(copied)) as session, pytest.raises(InvalidInput):
+        migrate(session, VERSIONS[: DIVIDED_RANKINGS - 1])
+    capsys.readouterr()
+    assert main(["store", "copy", str(tmp_path / "file.db"), "--store", address]) == Exit.INPUT
+    assert "is divided over partitions of this store" in capsys.readouterr().err
+
+
+def beliefs(address: str) -> list[dict[str | None, bytes]]:
+    """What each partition leads to, by segment."""
+    found = []
+    for part in range(PARTS):
+        with closing(PostgresReader(address, part)) as reader:
+            found.append({one.segment: one.belief for one in rebuild_learners(reader)})
+    return found

@@ -23,7 +23,9 @@ _LAST = """SELECT last_seq,
     FROM parts WHERE part = %s"""
 _NAMED = f"{RANKING} WHERE part = %s AND name = %s"
 _MOVE_ON = "UPDATE parts SET last_seq = %s WHERE part = %s"
-_FOR_LATER_RELEASES = "UPDATE versions SET works_with = %s WHERE version >= %s AND works_with < %s"
+FOR_LATER_RELEASES = Statement(
+    "UPDATE versions SET works_with = %s WHERE version >= %s AND works_with < %s", (DIVIDED_RANKINGS,) * 3
+)
 
 _Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -60,7 +62,7 @@ def commit_change(
                 parts = division_parts(part, change.divisions, database.parts)
                 for division, other in enumerate(parts[1:], 1):
                     _change(connection, other, division, change)
-            connection.execute(_FOR_LATER_RELEASES, (DIVIDED_RANKINGS,) * 3)
+            _run(connection, [FOR_LATER_RELEASES])
     except Fenced as fenced:
         database.writer.count(fenced)
         raise
