@@ -63,6 +63,7 @@ GROUPS = {
     "segments": {"delete": "delete_segment"},
     "uplift": {"uplift": "uplift_of", "click_through": "click_through"},
     "retention": {"forget_old": "forget_old", "purge_deleted": "purge_deleted"},
+    "guardrails": {"check": "check_guardrails"},
 }
 
 
@@ -446,6 +447,9 @@ class Double:
 
     async def forget_old(self, now: int | None = None) -> int:
         return 0
+
+    async def check_guardrails(self) -> None:
+        return None
 
     async def purge_deleted(self) -> bool:
         return False

@@ -487,7 +487,7 @@ def test_a_ranking_can_be_created_by_keywords(service: LocalService) -> None:
     keywords = list(inspect.signature(requests.create_ranking).parameters)
     assert keywords == ["spec", *RankingSpec.__struct_fields__]
     every: dict[str, Any] = {field: field for field in RankingSpec.__struct_fields__}
-    every |= {"baseline": ["baseline"], "pins": {"1": "tea"}}
+    every |= {"baseline": ["baseline"], "pins": {"1": "tea"}, "divisions": 2}
     assert requests.create_ranking(**every).body == RankingSpec(**every)
 
 

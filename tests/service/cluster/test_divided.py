@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, closing, suppress
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 from postgres_server import database
 from running import ELIMINATION, Clock, items, run, service_of, text_id
@@ -477,3 +478,31 @@ def beliefs(address: str) -> list[dict[str | None, bytes]]:
         with closing(PostgresReader(address, part)) as reader:
             found.append({one.segment: one.belief for one in rebuild_learners(reader)})
     return found
+
+
+def test_without_the_number_in_its_fence_another_owner_would_show_a_removed_item(address: str) -> None:
+    """The planted fault that the promise about removals hangs on: nothing else tells the other owners in time."""
+
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided, 3)  # all are on each list
+            for segment in SEGMENTS:
+                await divided.visit(segment)
+            with psycopg.connect(address, autocommit=True) as connection:
+                weaken_number(connection)
+            await divided.home.items.remove(NAME, [text_id(0)])
+            others = [segment for segment in SEGMENTS if divided.part(segment) != HOME]
+            lists = [await divided.list(segment) for segment in others]
+            assert all(text_id(0) in one.items for one in lists)
+
+    run(work())
+
+
+def weaken_number(connection: psycopg.Connection[Any]) -> None:
+    """Let commits through whatever the number of the last event is, and events have the same number twice."""
+    query = "SELECT pg_get_functiondef(oid) FROM pg_proc WHERE proname = 'fence' AND pronargs = 6"
+    (source,) = connection.execute(query).fetchone() or ("",)
+    weaker = source.replace("AND epoch = of_epoch AND last_seq = known;", "AND epoch = of_epoch;")
+    assert weaker != source, "the fence has another form now"
+    connection.execute(weaker.replace("last_seq = next,", "last_seq = greatest(last_seq, next),"))
+    connection.execute("ALTER TABLE toplist.events DROP CONSTRAINT events_pkey")
