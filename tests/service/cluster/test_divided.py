@@ -414,6 +414,47 @@ def test_a_change_and_a_commit_of_another_owner_cross(address: str) -> None:
     run(work())
 
 
+def test_learners_that_have_seen_nothing_uncommitted_stay_in_memory(address: str) -> None:
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided)
+            part = next(divided.part(one) for one in SEGMENTS if divided.part(one) != HOME)
+            own = [one for one in SEGMENTS if divided.part(one) == part]
+            assert len(own) > 1
+            for segment in own:
+                await divided.visit(segment)
+            service = divided.services[part]
+            for n in range(3):
+                await divided.home.items.put(NAME, items(9 + n)[8 + n :])
+                await divided.home.items.remove(NAME, [text_id(n)])
+                assert service.loaded_learners == len(own)
+                with pytest.raises(LogMoved):
+                    await service.lists.make(NAME, ListRequest(segment=own[0]))
+                assert service.loaded_learners == 0
+                await service.transactions.state()
+                assert service.loaded_learners == len(own) - 1  # all but the one of the refused list
+                for segment in own:
+                    shown = set((await divided.visit(segment)).items)
+                    assert not shown & {text_id(gone) for gone in range(n + 1)}
+                assert service.loaded_learners == len(own)
+                await divided.home.rankings.change(NAME, RankingChange(reference=0.1 * n))
+                await divided.confirm(part)
+                await service.transactions.state()
+                assert service.loaded_learners == len(own)
+                live = await service.beliefs()
+                with closing(PostgresReader(address, part)) as reader:
+                    assert differences(reader, live) == []
+            await divided.home.rankings.change(NAME, RankingChange(policy="cascade-ucb1"))
+            await divided.confirm(part)
+            await service.transactions.state()
+            assert service.loaded_learners == 0  # they are of another policy
+            for segment in own:
+                await divided.visit(segment)
+        check_logs(address)
+
+    run(work())
+
+
 def test_older_releases_cannot_use_a_database_with_a_divided_ranking(address: str) -> None:
     async def work() -> None:
         async with at_work(address) as divided:

@@ -1,6 +1,7 @@
 """A divided ranking on two real servers: both serve its segments, and a change is seen by all of them at once."""
 
 import json
+import re
 import threading
 import time
 from collections import Counter
@@ -100,6 +101,12 @@ def read_events(servers: list[Server], limit: int = 7) -> list[dict[str, Any]]:
         found += map(json.loads, text.splitlines())
 
 
+def metric(server: Server, name: str) -> float:
+    found = re.search(rf"^{re.escape(name)} (\S+)$", server.ask_raw("GET", "/metrics")[1].decode(), re.MULTILINE)
+    assert found, name
+    return float(found[1])
+
+
 @pytest.mark.slow
 def test_both_servers_serve_the_segments_of_one_ranking(servers: list[Server], address: str, tmp_path: Path) -> None:
     create(servers[0])
@@ -133,6 +140,9 @@ def test_both_servers_serve_the_segments_of_one_ranking(servers: list[Server], a
         live = server.ask_raw("GET", "/v1/live")[1]
         assert live.count(b'"name":') == 1
         assert b'"lists":25,' in live
+    learned = [metric(server, 'toplist_learned_total{reason="final"}') for server in servers]
+    assert sum(learned) == 25
+    assert min(learned) > 0  # both have learned, each its own segments
     events = read_events(servers)
     assert Counter(event["kind"] for event in events) == {
         "ranking": DIVISIONS, "items": DIVISIONS, "learner": 25, "list": 25, "learned": 25

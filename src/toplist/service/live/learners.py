@@ -85,6 +85,10 @@ class LoadedLearner:
         self.unkept += 1
         self.events += 1
 
+    def is_committed(self, refused_from: int) -> bool:
+        """Whether it has seen whole events alone, all of them before the first one that was refused."""
+        return self.seq < refused_from and not self._has_part
+
     @property
     def may_have_grown(self) -> bool:
         """Whether to measure it again: after its first list, and after every few events."""
@@ -296,6 +300,12 @@ class Learners:
         """Remove a learner that may be half changed from memory; it is loaded again when it is next used."""
         if self._by_id.get(learner.id) is learner:
             self._remove(learner)
+
+    def keep(self, learner: LoadedLearner, ranking: LiveRanking) -> None:
+        """Take a learner over from a former state of the same ranking."""
+        if learner.id not in self.deleted:
+            learner.ranking = ranking
+            self._add(learner)
 
     def undo_create(self, learner: LoadedLearner, had_learner: bool) -> None:
         """Undo `create`; `had_learner` is the former `has_learner` of the ranking."""

@@ -12,11 +12,11 @@ from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, refuse
 from toplist.service.errors import OtherDivision, Refused
 from toplist.service.log.division_rows import shared_change
-from toplist.service.log.events import ItemsEvent, PutItem
+from toplist.service.log.events import ItemsEvent, PutItem, decode_items
 from toplist.service.log.pools import KnownPool
 from toplist.service.log.replay import item_parts
 from toplist.service.log.settings import SHORTEST, ItemState, ItemStates, LearnerSettings, apply_items, known_prior
-from toplist.service.store.row_kinds import Row
+from toplist.service.store.row_kinds import EventRow, Row
 from toplist.service.wire import DOTS, LARGEST, Item, ItemPrior, RankingSpec, too_large
 
 TOO_LARGE = f"features must be numbers between {-LARGEST:,.0f} and {LARGEST:,.0f}; scale them, best to about 1."
@@ -215,6 +215,19 @@ class LiveRanking:
         self.changes += [ItemsChange(seq, part, part is parts[-1]) for part in parts]
         self.change_count += len(parts)
         self.change_bytes += _change_bytes(event)
+
+    def go_on_from(self, before: LiveRanking, refused_from: int, changes: Sequence[EventRow]) -> None:
+        """Remember the changes of the items that learners of a former state have not applied, and those since then.
+
+        Events of the former state from `refused_from` on were not committed.
+        """
+        self.changes = [change for change in before.changes if change.seq < refused_from]
+        self.change_count = before.change_count - (len(before.changes) - len(self.changes))
+        for row in changes:
+            parts = item_parts(decode_items(row.body))
+            self.changes += [ItemsChange(row.seq, part, part is parts[-1]) for part in parts]
+            self.change_count += len(parts)
+        self.change_bytes = sum(_change_bytes(change.event) for change in self.changes)
 
     def _with_array(self, put: PutItem) -> PutItem:
         """An item with the array of its features that the ranking has: a list would take four times as much."""

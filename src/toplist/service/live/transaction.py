@@ -24,8 +24,9 @@ from toplist.service.errors import (
     loaded_again,
     log_moved,
 )
+from toplist.service.live.kept_learners import MovedState, keep_learners, read_since
 from toplist.service.live.quarantine import Contained, QuarantineCounts
-from toplist.service.live.state import LiveState, read_rankings
+from toplist.service.live.state import LiveState
 from toplist.service.live.work_memory import WorkMemory
 from toplist.service.log.events import ClockEvent, encode
 from toplist.service.store.group_commit import CommitCounts, GroupCommit
@@ -91,6 +92,7 @@ class Transactions:
         self._reload: asyncio.Task[None] | None = None
         self._change = StateChange(self.fail_change)
         self._standby: LiveState | None = None
+        self._moved: MovedState | None = None  # until the state is loaded again
         self._trying: set[asyncio.Future[Any]] = set()
         self.unshown: list[
             bytes
@@ -213,11 +215,14 @@ class Transactions:
     async def _load(self) -> None:
         try:
             store, commits = self.store, self.commits
-            rows = await store.read(read_rankings)
+            moved, self._moved = self._moved, None
+            rows, changes = await store.read(lambda reader: read_since(reader, moved))
             if store is not self._store or self._stopping:
                 raise _not_running()
             self._state = LiveState(store, commits, self._learner_bytes, self.work, self.quarantine, rows)
             self._standby = None
+            if moved is not None:
+                keep_learners(moved, self._state, changes)
             if self._begun_after is None:
                 self._begun_after, self._shifted = commits.last_seq, self.clock.shift
                 self.clock.begin(commits.last_time)
@@ -251,6 +256,7 @@ class Transactions:
 
     def drop_state(self) -> None:
         """A commit or a change failed: drop the in-memory state; it is loaded again from the store."""
+        self._moved = None
         self._forget_state()
         self._retry_at = self.clock.waiting() + PAUSE_AFTER_FAILURE
 
@@ -270,6 +276,7 @@ class Transactions:
         if isinstance(problem, LogMoved):  # the store is well: what was asked is done anew at once
             if state is not None:
                 state.learners.is_moved = True
+                self._moved = MovedState(state, self.commits.refused_from)
             self._forget_state()
             return
         if isinstance(problem, NotOwner):
