@@ -161,6 +161,8 @@ class ClusterApp(App):
                 cluster.try_anew(begun)
             except OtherDivision as other:
                 cluster.try_anew(begun)
+                if route.names[:1] != ["name"]:  # an impression, of a ranking that was deleted meanwhile
+                    continue
                 cluster.note_divisions(asked.path[0], other.divisions)
                 asked = asked._replace(partition=self._partition_of(route, asked.path, asked.query, asked.body))
             except NotSent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 import msgspec
@@ -39,6 +40,9 @@ class Items:
             state = await self._transactions.state()
             ranking = state.ranking(name)
             ranking.check_home()
+            if ranking.is_divided and (pause := self._transactions.change_pause) > 0.0:
+                await asyncio.sleep(pause)
+                continue
             if not state.learners.must_trim(ranking, sum(one.change_bytes for one in state.rankings.values())):
                 return state, ranking
             await state.learners.trim_changes(ranking)

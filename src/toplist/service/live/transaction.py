@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from toplist.service.clock import Clock
@@ -31,9 +32,19 @@ from toplist.service.live.work_memory import WorkMemory
 from toplist.service.log.events import ClockEvent, encode
 from toplist.service.store.group_commit import CommitCounts, GroupCommit
 from toplist.service.store.protocol import LogMark, Store
-from toplist.service.store.row_kinds import CLOCK, NO_RANKING, WHOLE_RANKING, CheckOwner, EventRow, Row, ShiftWindows
+from toplist.service.store.row_kinds import (
+    CLOCK,
+    NO_RANKING,
+    WHOLE_RANKING,
+    CheckOwner,
+    EventRow,
+    Row,
+    SharedChange,
+    ShiftWindows,
+)
 
 SNAPSHOT_BYTES = 4 << 20  # of snapshots in one commit when the service stops
+CHANGE_PAUSE = 0.1  # seconds between two changes of divided rankings, in which other owners read the first and commit
 
 OpenStore = Callable[[Any], Store]  # of a file or an address
 
@@ -93,6 +104,7 @@ class Transactions:
         self._change = StateChange(self.fail_change)
         self._standby: LiveState | None = None
         self._moved: MovedState | None = None  # until the state is loaded again
+        self._changed = 0.0  # when a divided ranking was last changed
         self._trying: set[asyncio.Future[Any]] = set()
         self.unshown: list[
             bytes
@@ -346,7 +358,14 @@ class Transactions:
         """Hand rows to the group commit; await the result until they, and all rows before them, are committed."""
         if self._commits is None:
             raise _not_running()
+        if rows and type(rows[-1]) is SharedChange:
+            self._changed = monotonic()
         return self._commits.write(rows)
+
+    @property
+    def change_pause(self) -> float:
+        """Seconds to wait before the next change of a divided ranking; not above 0 if it may begin."""
+        return self._changed + CHANGE_PAUSE - monotonic()
 
     async def confirm(self) -> None:
         """Raise `LogMoved` if another server has written to the log since the state was loaded."""
