@@ -491,6 +491,11 @@ def test_a_ranking_can_be_created_by_keywords(service: LocalService) -> None:
     assert requests.create_ranking(**every).body == RankingSpec(**every)
 
 
+def test_events_are_read_behind_a_number_or_a_cursor() -> None:
+    assert requests.events("a", 7).query == {"after": 7, "limit": 1000}
+    assert requests.events("a", "7-0", 3).query == {"cursor": "7-0", "limit": 3}
+
+
 def test_a_ranking_is_created_from_a_spec_or_from_keywords() -> None:
     with pytest.raises(TypeError, match="got a RankingSpec and policy, but takes one or the other; put all fields"):
         requests.create_ranking(RankingSpec(name="a", positions=1), policy="cascade-kl-ucb")

@@ -96,8 +96,8 @@ class PolicyChange:
             needed = needed or settings.places < before.places
             snapshots: list[SnapshotRow] = []
             if needed:
-                check_divisible(settings, "/policy")
                 await self._compile(settings, functools.partial(would_work, before, train, longest), blame)
+                check_divisible(settings, "/policy")
                 if ranking.items:
                     check_size(settings, len(ranking.items), self._transactions.work, blame(lambda _: False))
                 check_items(settings)
