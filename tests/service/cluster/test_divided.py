@@ -23,6 +23,7 @@ from toplist.service.errors import (
     UnknownRanking,
 )
 from toplist.service.live import rankings
+from toplist.service.live.change_policy import PolicyChange
 from toplist.service.live.request_look_ups import RequestLookUps
 from toplist.service.live.service import Service
 from toplist.service.log.events import decode_items, decode_ranking
@@ -451,6 +452,52 @@ def test_learners_that_have_seen_nothing_uncommitted_stay_in_memory(address: str
             for segment in own:
                 await divided.visit(segment)
         check_logs(address)
+
+    run(work())
+
+
+def test_a_policy_is_trained_while_another_ranking_of_the_partition_changes(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log of the partition moves meanwhile, and what is in memory is read again, but for this ranking."""
+    train = PolicyChange.train
+
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided)
+            part = next(part for part in range(PARTS) if part != HOME)
+            service = divided.services[part]
+            await divided.confirm(part)
+            await service.rankings.create(RankingSpec(name="other", positions=2, policy="cascade-kl-ucb"))
+            await service.items.put("other", items(4))
+            for _ in range(5):
+                reply = await service.lists.make("other", ListRequest())
+                await service.impressions.report(reply.impression, Report(clicks=[1], final=True))
+
+            async def train_and_cross(*given: Any) -> Any:
+                for n in range(2):
+                    await divided.home.items.put(NAME, items(20 + n)[19 + n :])
+                    with suppress(LogMoved):
+                        await service.transactions.confirm()
+                found = await train(*given)
+                await divided.home.items.remove(NAME, [text_id(0)])  # of this it learns at the end
+                return found
+
+            monkeypatch.setattr(PolicyChange, "train", train_and_cross)
+            changed = await service.rankings.change("other", RankingChange(policy="cascade-ucb1"))
+            assert changed.policy == "cascade-ucb1"
+            assert (await service.queries.estimates("other")).learned == 5
+        check_logs(address)
+
+    run(work())
+
+
+def test_one_division_is_written_as_a_ranking_without(address: str) -> None:
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided, divisions=1)
+            await divided.home.rankings.change(NAME, RankingChange(divisions=1, click_window=9.0))
+        assert all(b"divisions" not in event.body for event in logs(address, [RANKING])[HOME])
 
     run(work())
 

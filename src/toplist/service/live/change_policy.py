@@ -115,11 +115,11 @@ class PolicyChange:
                 if ranking.longest <= settings.places:  # else longer lists were made meanwhile
                     break
         except Refused:
-            await self._check_exists(ranking)  # the ranking may have been deleted meanwhile
+            await self.check_exists(ranking)  # the ranking may have been deleted meanwhile
             raise
         finally:
             ranking.is_changing_policy = False
-        await self._check_exists(ranking)
+        await self.check_exists(ranking)
         if not needed:
             return None
         check_items(settings)
@@ -131,7 +131,8 @@ class PolicyChange:
         except Refused as problem:
             raise Refused(str(problem), await asyncio.to_thread(blame, works)) from problem
 
-    async def _check_exists(self, ranking: LiveRanking) -> None:
+    async def check_exists(self, ranking: LiveRanking) -> None:
+        """Raise `StoreUnavailable` if a ranking was loaded again or deleted."""
         if (await self._transactions.state()).rankings.get(ranking.name) is not ranking:
             raise StoreUnavailable(f"The ranking {ranking.name!r} was loaded again or deleted meanwhile; try again.")
 

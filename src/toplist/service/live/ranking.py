@@ -47,6 +47,7 @@ class LiveRanking:
         self.changes: list[ItemsChange] = []  # recent ones, for learners that have not applied them yet
         self.change_count = 0  # number of changes, or parts of them, since the ranking is in memory
         self.change_bytes = 0  # of the remembered changes
+        self.changed = 0  # seq of the last change of the items since the ranking is in memory
         self.has_learner = False
         self.segments = 0  # number of them that have a learner
         self.is_deleted = False
@@ -210,11 +211,18 @@ class LiveRanking:
     def change_items(self, seq: int, event: ItemsEvent) -> None:
         """Change the items, and remember the change for learners, which apply it when they are next used."""
         apply_items(self.items, seq, event)
+        self.changed = seq
         event = msgspec.structs.replace(event, put=[self._with_array(put) for put in event.put])
         parts = item_parts(event)
         self.changes += [ItemsChange(seq, part, part is parts[-1]) for part in parts]
         self.change_count += len(parts)
         self.change_bytes += _change_bytes(event)
+
+    def stay(self, committed: LiveRanking, refused_from: int) -> None:
+        """Forget what events from `refused_from` on have changed besides settings and items, which they have not."""
+        self.has_learner, self.segments = committed.has_learner, committed.segments
+        if self.pool is not None and self.pool.seq >= refused_from:
+            self.pool = self.pool_checked = None
 
     def go_on_from(self, before: LiveRanking, refused_from: int, changes: Sequence[EventRow]) -> None:
         """Remember the changes of the items that learners of a former state have not applied, and those since then.

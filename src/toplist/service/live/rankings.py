@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Container
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from toplist.service.clock import as_time
-from toplist.service.errors import Conflict, Refused
+from toplist.service.errors import Conflict, LogMoved, Refused
 from toplist.service.live.change_policy import (
     LEARNER_FIELDS,
     NewLearners,
@@ -73,6 +74,8 @@ class RankingManager:
 
     async def create(self, spec: RankingSpec, by: str = "") -> Ranking:
         """Create a ranking, without items; `by` is who asked for it, here and below."""
+        if spec.divisions == 1:  # as where nothing is said, so that an older release can read it
+            spec = msgspec.structs.replace(spec, divisions=msgspec.UNSET)
         await self._check_name_is_free(spec.name)
         settings = LearnerSettings.of(RankingEvent(spec, longest=SHORTEST))
         try:
@@ -122,6 +125,7 @@ class RankingManager:
             if (value := getattr(change, field)) is not msgspec.UNSET
         }
         _check_fixed_fields(ranking, given)
+        given.pop("divisions", None)
         spec = msgspec.structs.replace(ranking.spec, **given)
         if "pins" in given and "policy" not in given and (problem := pins_problem(ranking.settings.with_spec(spec))):
             raise problem
@@ -132,6 +136,10 @@ class RankingManager:
             return await self._change(ranking, given, None, by)
         blame = functools.partial(setting_at_fault, spec, ranking.spec, given=given)
         async with self.policy_change.new_learners(ranking, spec, change.train, needed, blame) as new:
+            if self._transactions.store.parts > 1:  # another server may have written to the log: it is not tried anew
+                with suppress(LogMoved):
+                    await self._transactions.confirm()
+                await self.policy_change.check_exists(ranking)
             return await self._change(ranking, given, new, by)
 
     async def _change(self, ranking: LiveRanking, given: dict[str, Any], new: NewLearners | None, by: str) -> Ranking:

@@ -25,7 +25,7 @@ from toplist.service.errors import (
     loaded_again,
     log_moved,
 )
-from toplist.service.live.kept_learners import MovedState, keep_learners, read_since
+from toplist.service.live.kept_state import MovedState, keep_committed, read_since
 from toplist.service.live.quarantine import Contained, QuarantineCounts
 from toplist.service.live.state import LiveState
 from toplist.service.live.work_memory import WorkMemory
@@ -234,7 +234,7 @@ class Transactions:
             self._state = LiveState(store, commits, self._learner_bytes, self.work, self.quarantine, rows)
             self._standby = None
             if moved is not None:
-                keep_learners(moved, self._state, changes)
+                keep_committed(moved, self._state, changes)
             if self._begun_after is None:
                 self._begun_after, self._shifted = commits.last_seq, self.clock.shift
                 self.clock.begin(commits.last_time)

@@ -1,9 +1,10 @@
-"""Learners that stay in memory when another server has changed a divided ranking: they saw nothing uncommitted."""
+"""What stays in memory when another server has changed a divided ranking: what has seen nothing uncommitted."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
+from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.state import LiveState, StateRows, read_rankings
 from toplist.service.store.protocol import LogReader
 from toplist.service.store.row_kinds import ITEMS, EventRow
@@ -31,8 +32,10 @@ def read_since(reader: LogReader, moved: MovedState | None) -> MovedRows:
     return MovedRows(rows, list(reader.events_of_kinds([ITEMS], moved.refused_from - 1, rows.mark.seq)))
 
 
-def keep_learners(moved: MovedState, state: LiveState, changes: list[EventRow]) -> None:
-    """Take the learners over that have seen nothing but what is committed; they apply the changes when next used.
+def keep_committed(moved: MovedState, state: LiveState, changes: list[EventRow]) -> None:
+    """Take over the rankings and learners that have seen nothing but what is committed.
+
+    A ranking that is getting another policy goes on with that; learners apply the changes when they are next used.
 
     Parameters
     ----------
@@ -43,11 +46,18 @@ def keep_learners(moved: MovedState, state: LiveState, changes: list[EventRow]) 
     changes : list of EventRow
         Changes of items that were committed in between.
     """
-    kept = {}
-    for id, ranking in state.rankings_by_id.items():
+    kept: dict[int, LiveRanking] = {}
+    for id, ranking in list(state.rankings_by_id.items()):
         before = moved.state.rankings_by_id.get(id)
-        if before is not None and before.settings.policy_seq == ranking.settings.policy_seq:
-            ranking.go_on_from(before, moved.refused_from, [event for event in changes if event.ranking == id])
+        if before is None or before.settings.policy_seq != ranking.settings.policy_seq:
+            continue
+        own = [event for event in changes if event.ranking == id]
+        if not own and before.settings == ranking.settings and before.changed < moved.refused_from:
+            before.stay(ranking, moved.refused_from)
+            state.add_ranking(before)
+            kept[id] = before
+        else:
+            ranking.go_on_from(before, moved.refused_from, own)
             kept[id] = ranking
     for learner in moved.state.learners:  # the most recently used is last
         if learner.ranking.id in kept and learner.is_committed(moved.refused_from):
