@@ -175,8 +175,11 @@ def check(store: Path | str, policies: OwnSources) -> int:
 
     Rankings whose learners were made with other code of their policy are named, but are no fault.
     """
+    from itertools import chain
+
     from toplist.policies.own import load_own_policies
     from toplist.service.errors import StoreUnavailable
+    from toplist.service.log.division_readers import differing_divisions
     from toplist.service.log.tallies import differing_uplifts
     from toplist.service.log.verify import code_warnings, quarantined, rebuild_learners
     from toplist.support.tables import count_text
@@ -184,7 +187,8 @@ def check(store: Path | str, policies: OwnSources) -> int:
     damages = learners = differing = incomparable = 0
     load_own_policies(policies)
     with ExitStack() as opened:
-        for reader in [opened.enter_context(closing(part)) for part in open_parts(store)]:
+        parts = [opened.enter_context(closing(part)) for part in open_parts(store)]
+        for part, reader in enumerate(parts):
             damaged: set[int] = set()
             is_readable = True
             for damage in reader.find_damage():
@@ -208,7 +212,7 @@ def check(store: Path | str, policies: OwnSources) -> int:
                     if rebuilt.incomparable:
                         incomparable += 1
                         print(rebuilt.remark)
-                for sentence in differing_uplifts(reader):
+                for sentence in chain(differing_uplifts(reader), differing_divisions(reader, part, len(parts))):
                     differing += 1
                     print(sentence)
             except StoreUnavailable as problem:

@@ -26,6 +26,7 @@ from toplist.service.live import rankings
 from toplist.service.live.change_policy import PolicyChange
 from toplist.service.live.request_look_ups import RequestLookUps
 from toplist.service.live.service import Service
+from toplist.service.log.division_readers import differing_divisions
 from toplist.service.log.events import decode_items, decode_ranking
 from toplist.service.log.impression_id import ImpressionIds
 from toplist.service.log.tallies import differing_uplifts
@@ -34,6 +35,7 @@ from toplist.service.store.divisions import division_of, division_parts
 from toplist.service.store.postgres import PostgresReader, PostgresStore
 from toplist.service.store.postgres.database import Database
 from toplist.service.store.postgres.members import be_seen, divide
+from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.postgres.schema import DIVIDED_RANKINGS, VERSIONS, migrate
 from toplist.service.store.postgres.session import RequestTaken, Session
 from toplist.service.store.row_kinds import ITEMS, LIST, RANKING, STOPPED, EventRow
@@ -131,6 +133,7 @@ def check_logs(address: str) -> None:
         with closing(PostgresReader(address, part)) as reader:
             assert differences(reader) == []
             assert list(differing_uplifts(reader)) == []
+            assert list(differing_divisions(reader, part, PARTS)) == []
             assert list(reader.find_damage()) == []
 
 
@@ -500,6 +503,29 @@ def test_one_division_is_written_as_a_ranking_without(address: str) -> None:
         assert all(b"divisions" not in event.body for event in logs(address, [RANKING])[HOME])
 
     run(work())
+
+
+def test_a_division_whose_log_has_another_change_is_found(address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided)
+            await divided.home.items.remove(NAME, [text_id(0)])
+
+    run(work())
+    assert main(["store", "check", "--store", address]) == Exit.FINE
+    (changed,) = [event for event in logs(address, [ITEMS])[0] if b"removed" in event.body]
+    body = changed.body.replace(str(text_id(0)).encode(), str(text_id(1)).encode())
+    with closing(Session(address)) as session:
+        session.run([
+            Statement("UPDATE events SET body = %s WHERE part = 0 AND seq = %s", (body, changed.seq))
+        ])  # fmt: skip
+    capsys.readouterr()
+    assert main(["store", "check", "--store", address]) == Exit.BROKEN
+    assert "0 are missing, and 1 have other items or settings" in capsys.readouterr().out
+    with closing(Session(address)) as session:
+        session.run([Statement("DELETE FROM rankings WHERE part = 0")])
+    main(["store", "check", "--store", address])
+    assert "1 are missing, and 0 have other" in capsys.readouterr().out
 
 
 def test_older_releases_cannot_use_a_database_with_a_divided_ranking(address: str) -> None:
