@@ -20,11 +20,12 @@ from statistics import median
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from postgres_server import PostgresServer  # the one that tests start, where several_servers has found it
-
 from benchmarks.load import Line
-from benchmarks.server import PATIENCE, UNLIMITED, Server, free_port
+from benchmarks.server import PATIENCE, ROOT, UNLIMITED, Server, free_port
 from benchmarks.several_servers import CONNECTIONS, ITEMS, POSITIONS, SECRET, wait_until_settled
+
+sys.path.append(str(ROOT / "tests" / "service"))
+from postgres_server import PostgresServer  # the one that tests start
 
 PAIRS, ROUNDS, DIVISIONS = 2500, 5, 8
 SEGMENTS = 64
