@@ -22,10 +22,11 @@ from toplist.service.errors import (
     StoreUnavailable,
     UnknownRanking,
 )
-from toplist.service.live import rankings
+from toplist.service.live import rankings, transaction
 from toplist.service.live.change_policy import PolicyChange
 from toplist.service.live.request_look_ups import RequestLookUps
 from toplist.service.live.service import Service
+from toplist.service.live.transaction import NoOwners
 from toplist.service.log.division_readers import differing_divisions
 from toplist.service.log.events import decode_items, decode_ranking
 from toplist.service.log.impression_id import ImpressionIds
@@ -58,6 +59,17 @@ class Divided:
     def __init__(self, databases: list[Database]) -> None:
         self.databases, self.clock = databases, Clock()
         self.services: list[Service] = []
+        self.anew = 0  # lists that were asked for again
+        self.telling: set[asyncio.Task[None]] = set()
+
+    async def hold(self, parts: Sequence[int]) -> None:
+        await asyncio.gather(*(self.services[part].transactions.hold() for part in parts))
+
+    def go_on(self, parts: Sequence[int]) -> None:
+        for part in parts:
+            task = asyncio.create_task(self.services[part].transactions.go_on())
+            self.telling.add(task)
+            task.add_done_callback(self.telling.discard)
 
     async def start(self, part: int, server: int = 0) -> Service:
         store = PostgresStore(self.databases[(part + server) % 2], part)
@@ -78,6 +90,7 @@ class Divided:
             try:
                 return await self.services[self.part(segment)].lists.make(NAME, ListRequest(segment=segment, **more))
             except (StoreUnavailable, UnknownRanking):  # also while the partition moves
+                self.anew += 1
                 await self.confirm(self.part(segment))
 
     async def confirm(self, part: int) -> None:
@@ -453,6 +466,55 @@ def test_learners_that_have_seen_nothing_uncommitted_stay_in_memory(address: str
             await service.transactions.state()
             assert service.loaded_learners == 0  # they are of another policy
             for segment in own:
+                await divided.visit(segment)
+        check_logs(address)
+
+    run(work())
+
+
+@pytest.mark.parametrize("are_told", [True, False])
+def test_owners_that_are_told_let_a_change_by(address: str, are_told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then nothing that they have begun is refused, and their learners stay in memory."""
+    changes = 10
+    monkeypatch.setattr(transaction, "HOLD_SECONDS", 10.0)  # also on a busy machine
+
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided)
+            for segment in SEGMENTS:
+                await divided.visit(segment)
+            divided.home.transactions.others = divided if are_told else NoOwners()
+            begun, is_over = divided.anew, asyncio.Event()
+
+            async def come(segment: str) -> None:
+                while not is_over.is_set():
+                    await divided.visit(segment)
+
+            visitors = asyncio.gather(*(come(one) for one in SEGMENTS if divided.part(one) != HOME))
+            for n in range(changes):
+                await divided.home.items.put(NAME, items(20 + n)[19 + n :])
+                await divided.home.items.remove(NAME, [text_id(19 + n)])
+            is_over.set()
+            await visitors
+            if are_told:
+                assert divided.anew == begun
+            else:
+                assert divided.anew > begun + changes
+            assert not divided.telling or await asyncio.wait(divided.telling)
+        check_logs(address)
+
+    run(work())
+
+
+def test_who_never_hears_of_an_announced_change_goes_on(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transaction, "HOLD_SECONDS", 0.05)
+
+    async def work() -> None:
+        async with at_work(address) as divided:
+            await made(divided)
+            for service in divided.services:
+                await service.transactions.hold()
+            for segment in SEGMENTS:
                 await divided.visit(segment)
         check_logs(address)
 

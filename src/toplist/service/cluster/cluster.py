@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from toplist.service.cluster.messages import Ask, ForwardedAnswer
 from toplist.service.cluster.observers import Observers
@@ -30,6 +30,8 @@ from toplist.service.wire import ClusterPartition, ClusterServer, ClusterView
 
 PATIENCE = 5.0  # seconds that a request waits for its partition to have an owner
 LONGEST_LOOK = 2.0  # seconds that a view of the cluster waits for the database
+LONGEST_HOLD = 0.1  # seconds that a change of a divided ranking waits for other owners to let it by
+HOLD, GO_ON = "hold", "go on"  # what owners say to each other, beside the names of routes
 LOOK_EVERY = 0.25  # seconds between two looks at the owners, while a request waits
 
 
@@ -145,9 +147,12 @@ class Cluster:
         """A partition was taken or given back, or a divided ranking changed: all ask the database again."""
         self.owners.look_again()
         for address in self.owners.others():
-            task = asyncio.create_task(self.peers.tell_to_look(address))
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+            self._begin(self.peers.tell_to_look(address))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
 
     # Requests ---------------------------------------------------------------------------------------------------------
 
@@ -241,6 +246,34 @@ class Cluster:
         self.requests["crossed"] += 1
         if monotonic() >= begun + PATIENCE:
             raise StoreUnavailable("Rankings of this partition change all the time; ask again.")
+
+    async def hold(self, parts: Sequence[int]) -> None:
+        """Ask the owners of partitions to begin no change, and wait a moment until they have committed what they have.
+
+        One that does not answer in time is not waited for: its commit will find out.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_HOLD):
+                await asyncio.gather(*(self._say(part, HOLD) for part in parts), return_exceptions=True)
+
+    def go_on(self, parts: Sequence[int]) -> None:
+        """Tell these owners that the change is committed, or failed."""
+        for part in parts:
+            self._begin(self._say(part, GO_ON))
+
+    async def _say(self, part: int, what: str) -> None:
+        """Say one of these to the owner of a partition, or do it here."""
+        held, address = self.partitions.owned.get(part), self.owners.address_of(part)
+        if held is not None:
+            await self.take_turn(held, what)
+        elif address is not None and address != self.owners.address:
+            with suppress(NotSent, OutcomeUnknown):
+                await self.peers.ask(address, Ask(self.peers.next_id(), part, what, [], b"", b"", b"-", ""))
+
+    async def take_turn(self, held: OwnedPartition, what: str) -> None:
+        """Let a change of another owner by."""
+        with held as service:
+            await (service.transactions.hold() if what == HOLD else service.transactions.go_on())
 
     def is_served_here(self, partition: int) -> bool:
         """Whether this server answers for a partition, from its memory."""

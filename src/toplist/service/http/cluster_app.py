@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from toplist.service.api_keys import ApiKeySetting
-from toplist.service.cluster.cluster import Cluster
+from toplist.service.cluster.cluster import GO_ON, HOLD, Cluster
 from toplist.service.cluster.listener import Parts
 from toplist.service.cluster.messages import Ask, ForwardedAnswer, ForwardedKey
 from toplist.service.cluster.partitions import OwnedPartition
@@ -314,6 +314,12 @@ class ClusterApp(App):
 
     async def answer_forwarded(self, ask: Ask) -> tuple[ForwardedAnswer, Parts | None]:
         """Answer a request that another server has admitted; `NotSent` where this one does not own its partition."""
+        if ask.route in (HOLD, GO_ON):
+            held = self._cluster.partitions.owned.get(ask.partition)
+            if held is None:
+                raise NotSent
+            await self._cluster.take_turn(held, ask.route)
+            return ForwardedAnswer(ask.id, 204, b"", b"", {}), None
         route = self._routes[ask.route]
         exchange = Exchange(self._admission, route.route.method, ask.request_id, ask.caller, {})
         exchange.label = route.label

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Protocol
 
 from toplist.service.clock import Clock
 from toplist.service.errors import (
@@ -45,6 +45,7 @@ from toplist.service.store.row_kinds import (
 
 SNAPSHOT_BYTES = 4 << 20  # of snapshots in one commit when the service stops
 CHANGE_PAUSE = 0.1  # seconds between two changes of divided rankings, in which other owners read the first and commit
+HOLD_SECONDS = 0.3  # that a partition waits at most for a change that another server has announced
 
 OpenStore = Callable[[Any], Store]  # of a file or an address
 
@@ -63,6 +64,26 @@ class StateChange:
     def __exit__(self, kind: object, problem: BaseException | None, *_: object) -> None:
         if problem is not None:
             self._fail(problem)
+
+
+class OtherOwners(Protocol):
+    """Tells the owners of other partitions of a change."""
+
+    async def hold(self, parts: Sequence[int]) -> None:
+        """Ask them to begin no change, and wait a moment until they have committed what they have begun."""
+
+    def go_on(self, parts: Sequence[int]) -> None:
+        """Tell them that the change is committed, or failed."""
+
+
+class NoOwners:
+    """Tells nobody: there are no other partitions."""
+
+    async def hold(self, parts: Sequence[int]) -> None:
+        """Ask nobody."""
+
+    def go_on(self, parts: Sequence[int]) -> None:
+        """Tell nobody."""
 
 
 class Transactions:
@@ -105,6 +126,8 @@ class Transactions:
         self._standby: LiveState | None = None
         self._moved: MovedState | None = None  # until the state is loaded again
         self._changed = 0.0  # when a divided ranking was last changed
+        self._held: asyncio.Event | None = None  # while a change of another server is awaited
+        self.others: OtherOwners = NoOwners()
         self._trying: set[asyncio.Future[Any]] = set()
         self.unshown: list[
             bytes
@@ -129,6 +152,7 @@ class Transactions:
         if self._store is None or self._commits is None:
             return
         self._stopping = True
+        self._let_go()
         if self._reload is not None:
             await asyncio.wait([self._reload])
         await self._commits.drain()
@@ -208,13 +232,16 @@ class Transactions:
     @property
     def ready_state(self) -> LiveState | None:
         """The current state if it is loaded and may be changed; else `state` loads it or says why not."""
-        return None if self._stopping else self._state
+        return None if self._stopping or self._held is not None else self._state
 
     async def state(self) -> LiveState:
         """The current state, loaded again from the store after a failed commit."""
         while True:  # a state may be dropped again before all who waited for it have seen it
             if self._stopping or self._store is None:
                 raise _not_running()
+            if self._held is not None:
+                await self._held.wait()
+                continue
             if self._state is not None:
                 return self._state
             if self.clock.waiting() < self._retry_at or self.commits.pending:
@@ -246,11 +273,11 @@ class Transactions:
 
     def is_current(self, state: LiveState) -> bool:
         """Whether a state from before an await is still the current one."""
-        return state is self._state and not self._stopping
+        return state is self._state and not self._stopping and self._held is None
 
     def check_current(self, state: LiveState) -> None:
         """Refuse to go on with a state from before an await if it was dropped: it may have what was never committed."""
-        if not self.is_current(state):
+        if state is not self._state or self._stopping:
             raise log_moved() if state.learners.is_moved else loaded_again()
 
     def change(self) -> StateChange:
@@ -277,7 +304,34 @@ class Transactions:
         if self._state is not None and self._state.loaded_mark != mark:
             self._forget_state()
 
+    async def hold(self) -> None:
+        """Begin no change until a change of another server is there, but not for long; done once all are committed.
+
+        So that it meets no commit, and nothing of what is in memory has to be read again.
+        """
+        if self._held is None:
+            self._held = asyncio.Event()
+            asyncio.get_running_loop().call_later(HOLD_SECONDS, self._let_go, self._held)
+        if self._commits is not None:
+            await self._commits.drain()
+
+    async def go_on(self) -> None:
+        """The change that was announced is there, or will not come."""
+        held = self._held
+        try:
+            with suppress(StoreUnavailable):  # the state is read again
+                await self.commit([CheckOwner()])
+        finally:
+            self._let_go(held)
+
+    def _let_go(self, held: asyncio.Event | None = None) -> None:
+        """Begin changes again, unless they are held for another reason by now."""
+        if self._held is not None and held in (None, self._held):
+            self._held.set()
+            self._held = None
+
     def _forget_state(self) -> None:
+        self._let_go()
         if self._state is not None:
             self._state.learners.is_dropped = True
         self._state = None
