@@ -244,6 +244,9 @@ class Transactions:
                 continue
             if self._state is not None:
                 return self._state
+            if self.commits.pending and self._moved is not None:
+                await self.commits.drain()
+                continue
             if self.clock.waiting() < self._retry_at or self.commits.pending:
                 raise loaded_again()
             if self._reload is None:
@@ -319,8 +322,9 @@ class Transactions:
         """The change that was announced is there, or will not come."""
         held = self._held
         try:
-            with suppress(StoreUnavailable):  # the state is read again
-                await self.commit([CheckOwner()])
+            if self._state is not None:  # else it is read again in any case
+                with suppress(StoreUnavailable):
+                    await self.commit([CheckOwner()])
         finally:
             self._let_go(held)
 
