@@ -1,4 +1,4 @@
-"""What two servers make of one ranking, as it is and divided: `python -m benchmarks.divided_ranking`.
+"""What two servers make of one ranking, as it is, in 2 and in 8 divisions: `python -m benchmarks.divided_ranking`.
 
 Lists with final reports at L = 1,000 and K = 10 over 64 connections, each for segments of its own, asked at the two
 servers of a cluster at random, in several rounds; the medians are printed. CPU is that of each server's process. Where
@@ -15,6 +15,7 @@ import random
 import sys
 import tempfile
 from contextlib import ExitStack
+from itertools import count
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -27,7 +28,10 @@ from benchmarks.several_servers import CONNECTIONS, ITEMS, POSITIONS, SECRET, wa
 sys.path.append(str(ROOT / "tests" / "service"))
 from postgres_server import PostgresServer  # the one that tests start
 
-PAIRS, ROUNDS, DIVISIONS = 2500, 5, 8
+from toplist.service.cluster.placing import partition_of
+from toplist.service.store.divisions import division_parts
+
+PAIRS, ROUNDS, DIVISIONS = 2000, 3, (1, 2, 8)
 SEGMENTS = 64
 
 
@@ -103,6 +107,17 @@ def measure(servers: list[Server], ranking: str, changes: bool) -> Shared:
     )  # fmt: skip
 
 
+def name_on_all(servers: list[Server], divisions: int) -> str:
+    """A name for a ranking whose divisions are owned by all servers, if there are as many."""
+    owners = [row["owner"] for row in json.loads(servers[0].ask_raw("GET", "/v1/cluster")[1])["partitions"]]
+    for n in count():
+        name = f"in-{divisions}-{n}"
+        parts = division_parts(partition_of(name, len(owners)), divisions, len(owners))
+        if len({owners[part] for part in parts}) == min(divisions, len(servers)):
+            return name
+    raise AssertionError
+
+
 def main() -> int:
     """Measure, and print a line for each setting."""
     database = PostgresServer()
@@ -116,16 +131,17 @@ def main() -> int:
             ending.callback(server.kill)
             servers.append(server.start())
         wait_until_settled(servers[0], len(servers))
-        servers[0].create("whole", ITEMS, POSITIONS, click_window=600.0)
-        servers[0].create("divided", ITEMS, POSITIONS, click_window=600.0, divisions=DIVISIONS)
-        settings_of = [(ranking, changes) for changes in (False, True) for ranking in ("whole", "divided")]
-        found: dict[tuple[str, bool], list[Shared]] = {setting: [] for setting in settings_of}
+        rankings = {divisions: name_on_all(servers, divisions) for divisions in DIVISIONS}
+        for divisions, name in rankings.items():
+            servers[0].create(name, ITEMS, POSITIONS, click_window=600.0, divisions=divisions)
+        settings_of = [(divisions, changes) for changes in (False, True) for divisions in DIVISIONS]
+        found: dict[tuple[int, bool], list[Shared]] = {setting: [] for setting in settings_of}
         for n in range(ROUNDS):
-            for setting in settings_of[n % 4 :] + settings_of[: n % 4]:
-                found[setting].append(measure(servers, *setting))
-    for (ranking, changes), shared in found.items():
+            for divisions, changes in settings_of[n:] + settings_of[:n]:  # no one always comes first
+                found[divisions, changes].append(measure(servers, rankings[divisions], changes))
+    for (divisions, changes), shared in found.items():
         first, second = (median(one.servers[n] for one in shared) for n in range(2))
-        what = f"{ranking}{', items change' if changes else ''}:"
+        what = f"{divisions} division{'s' * (divisions > 1)}{', items change' if changes else ''}:"
         told = f"{what:<24}{first:4.0f} + {second:3.0f} us of CPU per request, "
         told += f"{median(one.per_second for one in shared):6,.0f} requests per second, "
         told += f"{median(one.learned for one in shared):.0%} of the lists by one server"

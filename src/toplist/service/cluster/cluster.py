@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from time import monotonic
@@ -149,10 +149,11 @@ class Cluster:
         for address in self.owners.others():
             self._begin(self.peers.tell_to_look(address))
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
+        return task
 
     # Requests ---------------------------------------------------------------------------------------------------------
 
@@ -256,10 +257,9 @@ class Cluster:
             async with asyncio.timeout(LONGEST_HOLD):
                 await asyncio.gather(*(self._say(part, HOLD) for part in parts), return_exceptions=True)
 
-    def go_on(self, parts: Sequence[int]) -> None:
-        """Tell these owners that the change is committed, or failed."""
-        for part in parts:
-            self._begin(self._say(part, GO_ON))
+    def go_on(self, parts: Sequence[int]) -> Awaitable[object]:
+        """Tell these owners that the change is committed, or failed; done once they have read it."""
+        return asyncio.gather(*(self._begin(self._say(part, GO_ON)) for part in parts), return_exceptions=True)
 
     async def _say(self, part: int, what: str) -> None:
         """Say one of these to the owner of a partition, or do it here."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import msgspec
 import numpy as np
@@ -20,6 +20,8 @@ from toplist.service.store.divisions import division_parts
 from toplist.service.store.row_kinds import ITEMS, WHOLE_RANKING, DeleteItem, EventRow, ItemRow, Row
 from toplist.service.wire import Item, ItemsChanged
 
+LONGEST_READING = 1.0  # seconds that a change of a divided ranking waits for other owners that read the one before
+
 
 class Items:
     """Adds, changes and removes items."""
@@ -27,6 +29,7 @@ class Items:
     def __init__(self, transactions: Transactions, most_bytes: int) -> None:
         self._transactions, self._most_bytes = transactions, most_bytes
         self._turn: asyncio.Lock | None = None  # made in the event loop
+        self._reading: asyncio.Future[object]  # done once other owners have read the last change
 
     async def put(self, name: str, items: Sequence[Item], by: str = "") -> ItemsChanged:
         """Add or change items, as `by` asks; fields that are left out stay as they were."""
@@ -47,8 +50,11 @@ class Items:
             yield
             return
         if self._turn is None:
-            self._turn = asyncio.Lock()
+            self._turn, self._reading = asyncio.Lock(), asyncio.ensure_future(asyncio.sleep(0))
         async with self._turn:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LONGEST_READING):
+                    await asyncio.shield(self._reading)
             await asyncio.sleep(max(0.0, self._transactions.change_pause))
             store, others = self._transactions.store, self._transactions.others
             parts = division_parts(store.part, ranking.settings.divisions, store.parts)[1:]
@@ -56,7 +62,7 @@ class Items:
             try:
                 yield
             finally:
-                others.go_on(parts)
+                self._reading = asyncio.ensure_future(others.go_on(parts))
 
     async def ready_ranking(self, name: str) -> tuple[LiveState, LiveRanking]:
         """A ranking whose items may be changed: its learners may have to apply earlier changes first."""

@@ -72,8 +72,9 @@ class OtherOwners(Protocol):
     async def hold(self, parts: Sequence[int]) -> None:
         """Ask them to begin no change, and wait a moment until they have committed what they have begun."""
 
-    def go_on(self, parts: Sequence[int]) -> None:
-        """Tell them that the change is committed, or failed."""
+    def go_on(self, parts: Sequence[int]) -> Awaitable[object]:
+        """Tell them that the change is committed, or failed; done once they have read it."""
+        ...
 
 
 class NoOwners:
@@ -82,8 +83,9 @@ class NoOwners:
     async def hold(self, parts: Sequence[int]) -> None:
         """Ask nobody."""
 
-    def go_on(self, parts: Sequence[int]) -> None:
+    def go_on(self, parts: Sequence[int]) -> Awaitable[object]:
         """Tell nobody."""
+        return asyncio.sleep(0)
 
 
 class Transactions:
@@ -319,7 +321,7 @@ class Transactions:
             await self._commits.drain()
 
     async def go_on(self) -> None:
-        """The change that was announced is there, or will not come."""
+        """The change that was announced is there, or will not come; done once it is read."""
         held = self._held
         try:
             if self._state is not None:  # else it is read again in any case
@@ -327,6 +329,8 @@ class Transactions:
                     await self.commit([CheckOwner()])
         finally:
             self._let_go(held)
+        with suppress(StoreUnavailable):
+            await self.state()
 
     def _let_go(self, held: asyncio.Event | None = None) -> None:
         """Begin changes again, unless they are held for another reason by now."""
