@@ -19,7 +19,7 @@ from toplist.service.store.copy import Target, copy_store
 from toplist.service.store.postgres import PostgresReader
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
 
-from .altered import weaken_database
+from .altered import NO_FAULT, weaken_database
 from .beliefs import states
 from .broken import Broken
 from .cluster_drama import KINDS, Drama
@@ -142,7 +142,9 @@ async def _all(
         await asyncio.to_thread(first.wait_until_ready)
         await asyncio.to_thread(weaken_database, cluster.address, fault)
         for number in range(RANKINGS):  # while no partition moves: what is refused here is not asked again
-            more: dict[str, Any] = {"divisions": DIVISIONS} if number < DIVIDED else {}
+            # Where a fence is missing, the first change of a divided ranking fails, before anything is to be noticed.
+            is_divided = number < DIVIDED and fault == NO_FAULT
+            more: dict[str, Any] = {"divisions": DIVISIONS} if is_divided else {}
             await asyncio.to_thread(first.create, f"ranking-{number}", ITEMS, POSITIONS, click_window=WINDOW, **more)
         for server in others:
             server.launch()

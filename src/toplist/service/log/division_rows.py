@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from toplist.service.errors import StoreUnavailable
 from toplist.service.log.events import decode_ranking, encode
 from toplist.service.log.settings import LearnerSettings
 from toplist.service.store.row_kinds import (
@@ -60,6 +61,11 @@ def _rows_there(id: int, before: LearnerSettings | None, rows: list[Any], there:
         if type(row) is EventRow:
             seq += 1
             numbers[row.seq] = seq
+    if before is not None and there.ranking is None:
+        raise StoreUnavailable(
+            f"Division {there.division} of the ranking {before.name!r} is missing; toplist store check says where the "
+            f"store is damaged."
+        )
     own: LearnerSettings | None = None
     if there.ranking is not None:
         own = LearnerSettings.of(decode_ranking(there.ranking.settings), there.ranking.policy_seq)
