@@ -3,7 +3,9 @@
 import gc
 import json
 import math
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from forking import ForkedProcess
 
 import toplist
 from toplist.core.slate import Floats
@@ -46,6 +49,7 @@ from benchmarks.contenders import (
 from benchmarks.measure import QUICK, exponent, ratio, steps_for
 from benchmarks.report import Table, Target, mark, nanoseconds, per_second, render, summary, verdict_cells
 from benchmarks.sections import SECTIONS, baselines, features, service, since2019
+from benchmarks.server import ROOT
 
 SMALL = Size(16, 4)
 
@@ -252,12 +256,20 @@ def test_bisection_finds_the_index() -> None:
 QUICK_RUN = pytest.mark.xdist_group("benchmarks")
 
 
+def start_soon(command: list[str], **how: Any) -> Any:
+    """Start a server of this source, which need not import everything first; one of former source is a real process."""
+    is_ours = how["env"]["PYTHONPATH"].split(os.pathsep)[0] == str(ROOT)
+    return (ForkedProcess if is_ours else subprocess.Popen)(command, **how)
+
+
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     file = tmp_path_factory.mktemp("benchmarks") / "quick.json"
     gc.freeze()  # it collects garbage before it measures: sixty times, among all that earlier tests have compiled
     try:
-        main(["--quick", "--json", str(file)])
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr("benchmarks.server.Server.popen", staticmethod(start_soon))
+            main(["--quick", "--json", str(file)])
     finally:
         gc.unfreeze()
     written: dict[str, Any] = json.loads(file.read_text())

@@ -29,9 +29,14 @@ from toplist.clicks import DCM
 from toplist.core.compiling.compile import backend
 from toplist.parts.index.ties import is_behind
 from toplist.worlds import b_top_k
-result = toplist.simulate("dcm-kl-ucb", b_top_k(6, 2, 0.4, 0.3), DCM(0.7), {steps}, runs=1, threads=1,
+result = toplist.simulate("{policy}", b_top_k(6, 2, 0.4, 0.3), DCM(0.7), {steps}, runs=1, threads=1,
                           compiled={compiled})
-print(backend.__name__.rpartition(".")[2], repr(result.regret["dcm-kl-ucb"].sum().item()))
+print(backend.__name__.rpartition(".")[2], repr(result.regret["{policy}"].sum().item()))
+"""
+BOUNDS = """
+from toplist.core.compiling import compiled
+from toplist.parts.index.kl_solver import kl_upper
+print(*[compiled(kl_upper)(examined, 3.0, 6.0) == kl_upper(examined, 3.0, 6.0) for examined in (5.0, 70.0, 1e6)])
 """
 
 
@@ -40,16 +45,15 @@ def run(program: str, tmp_path: Path, **variables: str) -> subprocess.CompletedP
     return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
 
 
-def expected(steps: int) -> str:
-    result = toplist.simulate("dcm-kl-ucb", b_top_k(6, 2, 0.4, 0.3), DCM(0.7), steps, runs=1, threads=1)
-    return repr(result.regret["dcm-kl-ucb"].sum().item())
+def expected(steps: int, policy: str = "dcm-kl-ucb") -> str:
+    result = toplist.simulate(policy, b_top_k(6, 2, 0.4, 0.3), DCM(0.7), steps, runs=1, threads=1)
+    return repr(result.regret[policy].sum().item())
 
 
 # A part that is edited, and functions that parts share, as machine code. Others are about what only the private parts
 # do: to link (`test_linking`), to cache, and to refuse allocations and inlining (much of `test_compiling`).
 ALSO_WITH_THE_FALLBACK = (
     "tests/core/test_compiling.py::test_an_edited_class_is_compiled_again_by_any_function",
-    "tests/parts/index/test_select.py::test_selects_long_lists_as_a_full_sort_would",
     "tests/parts/index/test_select.py::test_machine_code_selects_any_number_of_many",
     "tests/parts/index/test_select.py::test_ties_among_very_many_items_follow_numbers_that_are_given_by_blocks",
     "tests/parts/index/test_sort.py::test_machine_code_sorts_long_lists_of_every_shape",
@@ -59,9 +63,9 @@ ALSO_WITH_THE_FALLBACK = (
 
 @pytest.mark.slow
 def test_the_fallback_gives_the_same_numbers_and_passes_a_part_of_the_tests(tmp_path: Path) -> None:
-    """In one process, since it compiles anew in each."""
+    """In one process, since it compiles anew in each; a simulation by a formula, and the solver of KL-UCB alone."""
     program = (
-        f"{SIMULATION.format(steps=2000, compiled=True)}\n"
+        f"{SIMULATION.format(policy='cascade-ucb1', steps=2000, compiled=True)}\n{BOUNDS}\n"
         "import pytest, sys\n"
         f"sys.exit(pytest.main(['-q', '-p', 'no:cacheprovider', '--rootdir', {str(ROOT)!r}, *sys.argv[1:]]))"
     )
@@ -71,7 +75,7 @@ def test_the_fallback_gives_the_same_numbers_and_passes_a_part_of_the_tests(tmp_
         env=environment, capture_output=True, text=True, check=False, cwd=ROOT,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert ended.stdout.startswith(f"numba_public {expected(2000)}\n")
+    assert ended.stdout.startswith(f"numba_public {expected(2000, 'cascade-ucb1')}\nTrue True True\n")
     passed = re.search(r"^(\d+) passed in", ended.stdout, re.MULTILINE)
     assert passed is not None, ended.stdout
     assert int(passed[1]) >= 60
@@ -81,14 +85,15 @@ def test_the_fallback_gives_the_same_numbers_and_passes_a_part_of_the_tests(tmp_
 def test_the_usual_level_of_optimisation_gives_the_same_numbers(tmp_path: Path) -> None:
     """Tests compile with level 1, as here, and users with numba's default, level 3."""
     folder = {"TOPLIST_CACHE_DIR": str(cache_folder.cache_folder())}  # as usual: the name of a file has the level
-    ended = run(SIMULATION.format(steps=8000, compiled=None), tmp_path, NUMBA_OPT="3", **folder)
+    ended = run(SIMULATION.format(policy="dcm-kl-ucb", steps=8000, compiled=None), tmp_path, NUMBA_OPT="3", **folder)
     assert vars(numba.config)["OPT"] == 1
     assert (ended.stdout, ended.stderr) == (f"numba_private {expected(8000)}\n", "")
 
 
 def test_without_the_compiler_the_source_gives_the_same_numbers_and_a_check_passes(tmp_path: Path) -> None:
     check = "import sys; from toplist.cli import main; sys.exit(main(['check', 'cascade-ucb1']))"
-    ended = run(f"{SIMULATION.format(steps=200, compiled=None)}\n{check}", tmp_path, NUMBA_DISABLE_JIT="1")
+    program = f"{SIMULATION.format(policy='dcm-kl-ucb', steps=200, compiled=None)}\n{check}"
+    ended = run(program, tmp_path, NUMBA_DISABLE_JIT="1")
     assert (ended.returncode, ended.stderr) == (0, "")
     first, *_, last = ended.stdout.splitlines()
     assert first == f"numba_public {expected(200)}"
@@ -117,7 +122,7 @@ def test_a_numba_whose_private_parts_changed_is_used_by_its_public_ones(breakage
         "@compiled\ndef two(x):\n    return one(one(x))\n"
         "print(backend.__name__.rpartition('.')[2], two(1.0))\n"
     )
-    program += "import toplist.engine.gpu.batch_scheduler, toplist.engine.gpu.cuda_device"  # that of engine="gpu"
+    program += "import toplist.engine.batch_scheduler, toplist.engine.gpu.cuda_device"  # that of engine="gpu"
     ended = run(program, tmp_path)
     assert (ended.returncode, ended.stdout) == (0, "numba_public 3.0\n"), ended.stderr
     assert "RuntimeWarning: toplist cannot use the private parts of numba" in ended.stderr

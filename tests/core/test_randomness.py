@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from toplist.core.randomness import beta, branch, cosine, normals, take_logarithms, toss, uniform
+from toplist.core.randomness import beta, branch, cosine, normals, toss, uniform
 
 
 def test_same_counter_same_number() -> None:
@@ -69,15 +69,6 @@ def test_beta_draws_follow_their_distribution(a: float, b: float) -> None:
 def test_cosine_is_the_cosine() -> None:
     turns = np.concatenate([np.linspace(0.0, 1.0, 1001), [0.24999999999999997, 0.75, np.nextafter(1.0, 0.0)]])
     np.testing.assert_allclose([cosine(each) for each in turns], np.cos(2.0 * np.pi * turns), rtol=0, atol=1e-15)
-
-
-def test_logarithms_are_those_of_numpy() -> None:
-    """Over all that a uniform draw can be: near 0, near 1, and powers of two, where the exponent changes."""
-    powers = 2.0 ** -np.arange(54)
-    given = np.concatenate([1.0 - np.random.default_rng(1).random(2000), powers, 1.0 - powers[1:], 3.0 * powers])
-    found = given.copy()
-    take_logarithms(found)
-    assert np.allclose(found, np.log(given), rtol=1e-15, atol=0.0)
 
 
 def test_normals_are_normal_and_box_and_mullers() -> None:

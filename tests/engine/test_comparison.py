@@ -16,7 +16,7 @@ from toplist import Comparison
 from toplist.clicks import CCM, DBN, DCM, UBM, Cascade, mix
 from toplist.core.problem import Problem
 from toplist.engine.compare import file_name
-from toplist.engine.gpu.shared_users import with_shared_type
+from toplist.engine.shared_users import with_shared_type
 from toplist.engine.statistics import t_quantile
 from toplist.worlds import Fixed
 

@@ -28,6 +28,9 @@ from toplist.support.tables import aligned_lines
 ITEMS, PLACES = 5, 3
 LISTS: Ints = np.array(list(permutations(range(ITEMS), PLACES)), dtype=np.int64)
 CLICKS: Ints = np.array(list(product((0, 1), repeat=PLACES)), dtype=np.int64)
+# Per position, which lists agree with which up to it, and which have the same item there.
+SAME_BEGINNING = [(LISTS[:, None, :n] == LISTS[None, :, :n]).all(axis=2).astype(float) for n in range(1, PLACES + 1)]
+SAME_ITEM = [(LISTS[:, None, place] == LISTS[None, :, place]).astype(float) for place in range(PLACES)]
 LOW, HIGH = 0.93, 0.97
 CLIP = 2.0
 QUERIES, NAMES = IdTable(["q"]), IdTable(range(ITEMS))
@@ -154,9 +157,8 @@ class World:
         prefix = np.ones((len(LISTS), PLACES + 1))
         marginal = np.zeros((len(LISTS), PLACES))
         for place in range(PLACES):
-            same = (LISTS[:, None, : place + 1] == LISTS[None, :, : place + 1]).all(axis=2)
-            prefix[:, place + 1] = same @ policy
-            marginal[:, place] = (LISTS[:, None, place] == LISTS[None, :, place]) @ policy
+            prefix[:, place + 1] = SAME_BEGINNING[place] @ policy
+            marginal[:, place] = SAME_ITEM[place] @ policy
         return prefix[:, 1:] / prefix[:, :-1], marginal
 
     def truth(self, estimator: str) -> float:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from interval_coverage import CASES, FITTED, LEARNING, Case, World, cover
 
-LOGS = 200
+LOGS = 120
 WEIGHTED = [case for case in (*CASES, *LEARNING) if case.estimator not in FITTED]
 
 

@@ -21,7 +21,7 @@ from toplist.worlds import Fixed
 
 ITEMS, POSITIONS = 5, 3
 ATTRACTION = np.array([0.5, 0.45, 0.4, 0.3, 0.2])
-DRAWS = 2000
+DRAWS = 1000
 EXACT = [
     "random", "cascade-ts", "dcm-ts", "pbm-ts", "cascade-kl-ucb", "cascade-ucb1", "pbm-ucb", "bubble-rank", "top-rank",
     "uni-rank", "batch-rank", "cascade-swucb(tau=30)", "cascade-ducb(gamma=0.97)", "last-click", "cascade-ucb-v",
@@ -62,13 +62,14 @@ class Trial:
 def expect_agreement(trial: Trial) -> None:
     """All probabilities sum to 1, marginals are sums of them, and frequencies are within 4.5 standard errors, or 1."""
     lists = trial.lists()
-    weighed = {items: trial.weigh(items) for items in lists}
-    whole = {items: float(np.prod(one.conditional)) for items, one in weighed.items()}
     at_once = weigh_lists(trial.policy, trial.belief, trial.request, np.array(lists))
     assert at_once is not None
-    for number, one in enumerate(weighed.values()):
-        assert at_once.of_list(number).conditional == pytest.approx(one.conditional, abs=1e-12)
-        assert at_once.of_list(number).marginal == pytest.approx(one.marginal, abs=1e-12, nan_ok=True)
+    weighed = {items: at_once.of_list(number) for number, items in enumerate(lists)}
+    whole = {items: float(np.prod(one.conditional)) for items, one in weighed.items()}
+    for items in lists[::4]:  # one by one they are the same
+        alone = trial.weigh(items)
+        assert alone.conditional == pytest.approx(weighed[items].conditional, abs=1e-12)
+        assert alone.marginal == pytest.approx(weighed[items].marginal, abs=1e-12, nan_ok=True)
     assert sum(whole.values()) == pytest.approx(1.0, abs=1e-9)
     for items, one in weighed.items():
         for position, item in enumerate(items):

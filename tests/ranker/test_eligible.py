@@ -1,5 +1,6 @@
 """Excluded, hidden, pinned, removed and new items: the candidates, and lists equal to those of plain set arithmetic."""
 
+from heapq import nsmallest
 from typing import Any
 
 import hypothesis.strategies as st
@@ -9,12 +10,21 @@ from hypothesis import given, settings
 
 from toplist import Ranker
 from toplist.core.beliefs import MANY
+from toplist.core.compiling import compiled
 from toplist.core.randomness import CHOICES, NEWCOMERS, branch
+from toplist.core.slate import Floats, Ints
 from toplist.parts.index.draw_numbers import number_of
 from toplist.ranker import eligible
 from toplist.ranker.eligible import draw_new, eligible_slots, limit_new_items
 from toplist.ranker.item_slots import ItemSlots, ItemSlotsState
 from toplist.ranker.labels import MACHINE_CODE, label, labels_of
+
+
+@compiled
+def fill_numbers(key: int, slots: Ints, labels: Ints, numbers: Floats) -> None:
+    """Fill the numbers that break ties among many items; thousands of them, a hundred times."""
+    for i in range(len(slots)):
+        numbers[i] = number_of(key, True, slots[i], labels[i])
 
 
 class OpenRanker(Ranker):
@@ -55,7 +65,8 @@ class Site:
         size = min(wanted, len(names))
         least = sorted((estimates[name]["index"] for name in names), reverse=True)[: size + len(pins)][-1:]
         near = [name for name in names if [estimates[name]["index"]] >= least]  # ties of the others do not matter
-        best = sorted(near, key=lambda name: (-estimates[name]["index"], self.place_in_tie(key, name)))
+        ties = self.places_in_ties(key, near)
+        best = nsmallest(size + len(pins), near, key=lambda name: (-estimates[name]["index"], ties[name]))
         places, last = {}, size - 1
         for position in sorted(pins, reverse=True):
             places[min(position - 1, last)] = pins[position]
@@ -63,12 +74,15 @@ class Site:
         others = (name for name in best if name not in pins.values())
         return [places[place] if place in places else next(others) for place in range(size)]
 
-    def place_in_tie(self, key: int, name: str) -> float:
-        """A number: of equal items, the one with the smallest goes first."""
+    def places_in_ties(self, key: int, names: list[str]) -> dict[str, float]:
+        """A number of each name: of equal items, the one with the smallest goes first."""
         slots = self.ranker.stored()
         if slots.capacity < MANY:
-            return -branch(key, label(name))
-        return number_of(key, True, slots.slot(name), label(name))
+            return {name: -branch(key, label(name)) for name in names}
+        numbers = np.zeros(len(names))
+        taken = np.array([slots.slot(name) for name in names], dtype=np.int64)
+        fill_numbers(key, taken, np.array([label(name) for name in names], dtype=np.int64), numbers)
+        return dict(zip(names, numbers.tolist(), strict=True))
 
     def check(self, **asked: Any) -> Any:
         wanted = asked.get("positions") or self.ranker.positions
@@ -177,7 +191,7 @@ def test_lists_of_very_many_items_are_those_of_set_arithmetic(policy: str, limit
         for start in range(0, MANY, 6):
             site.ranker.learn(site.ranker.adopt(site.names[start : start + 6]), clicks=[6] if start % 60 == 0 else [])
             site.made += 1
-    for number in range(40):
+    for number in range(20):
         monkeypatch.setattr(eligible, "FEW", 4 if number % 5 == 4 else 1024)
         monkeypatch.setattr(eligible, "MOST_EXCEPTED", 1 << 20)
         site.step()

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+from forking import ForkedProcess
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from toplist.cli import Exit
@@ -70,13 +71,13 @@ class Server:
 
     def __init__(self, folder: Path, origins: Sequence[str] = (), **settings: str) -> None:
         self._folder, self._settings = folder, {"browser.origins": ",".join(origins), **settings}
-        self._process: subprocess.Popen[str] | None = None
+        self._process: ForkedProcess | None = None
         self.url = ""
 
     def start(self, port: str = "0") -> None:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("TOPLIST_")}
         flags = [part for name, value in self._settings.items() for part in ("--set", f"{name}={value}")]
-        self._process = subprocess.Popen(
+        self._process = ForkedProcess(
             [sys.executable, "-m", "toplist", "serve", "--port", port, *flags],
             cwd=self._folder, env=clean | {"TOPLIST_BROWSER_SECRETS": SECRET}, stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL, text=True,

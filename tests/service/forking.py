@@ -39,11 +39,12 @@ class ForkedProcess:
     args : sequence of str
         As for `subprocess.Popen`: the interpreter, `-W error` or nothing, `-m` and a module or a file, arguments.
     stdin, stdout, stderr : int, file or None
-        A descriptor, a file, `subprocess.PIPE` for the last two, or None for that of this process.
+        A descriptor, a file, `subprocess.PIPE` or `subprocess.DEVNULL` for the last two, or None for that of this
+        process.
     cwd : path
         Folder.
     env : mapping
-        Environment.
+        Environment; modules are also imported from the folders of its PYTHONPATH.
     text : bool
         Whether its output is read as text.
     start_new_session : bool
@@ -66,7 +67,7 @@ class ForkedProcess:
         self.pid = int(server.recv(64))
         os.close(status)
         for asked, descriptor in ((stdout, out), (stderr, err)):
-            if asked == subprocess.PIPE:
+            if asked in (subprocess.PIPE, subprocess.DEVNULL):
                 os.close(descriptor)
 
     def poll(self) -> int | None:
@@ -132,6 +133,8 @@ def _stream(asked: Any, own: int, text: bool) -> tuple[IO[Any] | None, int]:
     if asked == subprocess.PIPE:
         reading, writing = os.pipe()
         return os.fdopen(reading, "r" if text else "rb"), writing
+    if asked == subprocess.DEVNULL:
+        return None, os.open(os.devnull, os.O_WRONLY)
     if asked is None:
         return None, own
     return None, asked if isinstance(asked, int) else asked.fileno()
@@ -198,6 +201,8 @@ def _become(request: dict[str, Any], streams: list[int]) -> None:
     os.chdir(request["cwd"])
     os.environ.clear()
     os.environ.update(request["env"])
+    folders = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:0] = [folder for folder in folders if folder and folder not in sys.path]
     args: list[str] = request["args"]
     if args[:2] == ["-W", "error"]:
         warnings.simplefilter("error")

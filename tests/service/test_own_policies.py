@@ -14,8 +14,10 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from forking import ForkedProcess
 
 from toplist.cli import Exit, main
 from toplist.core.problem import InvalidInput
@@ -89,11 +91,13 @@ def environment(site: Path | None = None) -> dict[str, str]:
 
 
 @contextmanager
-def serving(folder: Path, site: Path | None, *flags: str) -> Iterator[tuple[Client, list[dict[str, object]]]]:
+def serving(
+    folder: Path, site: Path | None, *flags: str, popen: Any = ForkedProcess
+) -> Iterator[tuple[Client, list[dict[str, object]]]]:
     """`toplist serve`; a client, and the lines of its log once it has ended."""
     lines: list[dict[str, object]] = []
     command = [sys.executable, "-m", "toplist", "serve", "--port", "0", "--set", "logs.requests=none", *flags]
-    with subprocess.Popen(
+    with popen(
         command, cwd=folder, env=environment(site), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
@@ -112,16 +116,19 @@ def serving(folder: Path, site: Path | None, *flags: str) -> Iterator[tuple[Clie
 
 def store_check(folder: Path, site: Path | None, *flags: str) -> str:
     command = [sys.executable, "-m", "toplist", "store", "check", *flags]
-    done = subprocess.run(command, cwd=folder, env=environment(site), capture_output=True, text=True, check=False)
-    assert done.returncode == Exit.FINE, done
-    return done.stdout
+    with ForkedProcess(
+        command, cwd=folder, env=environment(site), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        out, err = process.communicate()
+    assert process.returncode == Exit.FINE, out + err
+    return str(out)
 
 
 @pytest.mark.slow
 def test_a_policy_of_an_installed_package_is_checked_served_and_remembered(tmp_path: Path) -> None:
     site = tmp_path / "site"
     install(build_wheel(tmp_path, POLICY, "1.0"), site)
-    with serving(tmp_path, site) as (client, log):
+    with serving(tmp_path, site, popen=subprocess.Popen) as (client, log):  # as a user starts it
         made = client.create_ranking(RankingSpec(name="shop", positions=2, policy="mine-of-package(scale=0.5)"))
         client.put_items("shop", ["tea", "coffee", "cocoa"])
         for _ in range(20):

@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 from numba.extending import overload
 
 from toplist.core.compiling import helper, routine
+from toplist.core.elementary import take_logarithms
 from toplist.core.slate import Floats
 
 # SplitMix64's constants as signed numbers: the same bits.
@@ -23,7 +23,7 @@ _GOLDEN = 0x9E3779B97F4A7C15 - (1 << 64)
 _FIRST = 0xBF58476D1CE4E5B9 - (1 << 64)
 _SECOND = 0x94D049BB133111EB - (1 << 64)
 _TO_UNIT = 1.0 / (1 << 53)
-LOG_2, LOG_4, LOG_5 = math.log(2.0), math.log(4.0), math.log(5.0)
+LOG_4, LOG_5 = math.log(4.0), math.log(5.0)
 
 CHOICES, VISITORS, CHANGES = 0, 1, 2  # branches of a run's key
 WEIGHED = -(1 << 46)  # the branch of the key of a ranker's lists for those that a copy of it makes
@@ -84,29 +84,6 @@ def normals(key: int, values: Floats) -> None:
     take_logarithms(values)
     for i in range(len(values)):
         values[i] = math.sqrt(-2.0 * values[i]) * cosine(uniform(key, 2 * i + 1))
-
-
-@helper
-def take_logarithms(values: Floats) -> None:
-    """Replace positive numbers by their natural logarithms, to 1e-15; unlike `math.log`, this is vectorised.
-
-    A number is m times a power of 2, with m between sqrt(1/2) and sqrt(2), and log(m) is twice the series of the
-    inverse hyperbolic tangent of (m - 1) / (m + 1).
-    """
-    bits = values.view(np.int64)
-    for i in range(len(values)):
-        power = (bits[i] >> 52) - 1023
-        bits[i] = (bits[i] & ((1 << 52) - 1)) | (1023 << 52)
-        mantissa = values[i]
-        if mantissa > math.sqrt(2.0):
-            mantissa *= 0.5
-            power += 1
-        x = (mantissa - 1.0) / (mantissa + 1.0)
-        s = x * x
-        series = 1 / 15 + s * (1 / 17 + s * (1 / 19 + s * (1 / 21)))
-        series = 1 / 9 + s * (1 / 11 + s * (1 / 13 + s * series))
-        series = 1 / 3 + s * (1 / 5 + s * (1 / 7 + s * series))
-        values[i] = power * LOG_2 + 2.0 * x * (1.0 + s * series)
 
 
 @helper

@@ -18,10 +18,10 @@ from toplist.core.problem import InvalidInput, checked_seed, refuse, whole
 from toplist.core.randomness import branch
 from toplist.core.slate import Floats
 from toplist.engine.comparison import Comparison
-from toplist.engine.gpu.shared_users import users_of_shared_types
 from toplist.engine.player import RunSetup
 from toplist.engine.resume_file import ResumeFile, describe
 from toplist.engine.scheduler import RunScheduler
+from toplist.engine.shared_users import users_of_shared_types
 from toplist.engine.simulate import ONE_SAMPLE, check_progress, checked_threads, policies_by_label, scheduler_of
 from toplist.engine.simulated_problem import SimulatedProblem
 from toplist.policies.by_name import make

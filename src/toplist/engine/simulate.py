@@ -193,7 +193,7 @@ def scheduler_of(engine: str, compiled: bool | None, threads: int | None) -> typ
         raise InvalidInput("compiled is False, but a GPU plays machine code only; leave one of the two out.")
     if threads is not None:
         raise InvalidInput(f"threads is {threads}, but a GPU plays each run on a thread of its own; leave threads out.")
-    from toplist.engine.gpu.batch_scheduler import BatchScheduler  # noqa: PLC0415 - imports numba-cuda, if it is there
+    from toplist.engine.batch_scheduler import BatchScheduler  # noqa: PLC0415 - imports numba-cuda, if it is there
     from toplist.engine.gpu.cuda_device import gpus  # noqa: PLC0415
 
     gpus()  # an error before any work

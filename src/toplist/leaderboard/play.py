@@ -18,10 +18,10 @@ from toplist.core.beliefs import all_arrays
 from toplist.core.problem import checked_seed, whole
 from toplist.core.slate import Floats, Ints
 from toplist.engine.compare import curves_in_turn
-from toplist.engine.gpu.shared_users import users_of_shared_types
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.resume_file import ResumeFile, describe
 from toplist.engine.scheduler import RunScheduler
+from toplist.engine.shared_users import users_of_shared_types
 from toplist.engine.simulate import checked_checkpoints, checked_threads, scheduler_of
 from toplist.leaderboard.contenders import Contender
 from toplist.leaderboard.suite import SuiteProblem

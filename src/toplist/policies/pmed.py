@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.core.compiling import helper, routine
+from toplist.core.elementary import logarithm
 from toplist.core.problem import Problem, number
 from toplist.core.protocols import Assessment, Capabilities
 from toplist.core.protocols.kinds import expect_kind
@@ -255,8 +256,8 @@ def next_lists(belief: Displays, alpha: float, fit_gap: float, plan_gap: float) 
         belief.clock[2] = lists
     belief.waiting[0] = 0
     wait_for(belief, belief.leader)
-    add_rare(belief, alpha * math.sqrt(math.log(lists)) if lists > 1.0 else 0.0)
-    add_planned(belief, math.log(lists))
+    add_rare(belief, alpha * math.sqrt(logarithm(lists)) if lists > 1.0 else 0.0)
+    add_planned(belief, logarithm(lists))
 
 
 @helper

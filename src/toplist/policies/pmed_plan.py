@@ -7,12 +7,12 @@ method, one unknown at a time.
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from toplist.core.compiling import helper, routine
+from toplist.core.elementary import exponential, exponential_minus_one, logarithm, logarithm_of_one_plus
 from toplist.core.slate import Floats, Ints
 from toplist.policies.dual_simplex import (
     Tableau,
@@ -60,7 +60,7 @@ def empty_plan(items: int, positions: int) -> Plan:
 @helper
 def slopes(share: float, level: float) -> tuple[float, float]:
     """First and second derivative of -p v - (1 - p) log(1 - e^v)."""
-    odds = 1.0 / math.expm1(-level)
+    odds = 1.0 / exponential_minus_one(-level)
     return (1.0 - share) * odds - share, (1.0 - share) * odds * (1.0 + odds)
 
 
@@ -71,10 +71,10 @@ def fit_factors(clicked: Floats, shown: Floats, theta: Floats, kappa: Floats, sw
     for _ in range(sweeps):
         for item in range(items):
             level = better_level(clicked[item], shown[item], theta[item], kappa)
-            theta[item] = math.exp(min(max(level, LOWEST), HIGHEST))
+            theta[item] = exponential(min(max(level, LOWEST), HIGHEST))
         for place in range(1, places):
             level = better_level(clicked[:, place], shown[:, place], kappa[place], theta)
-            kappa[place] = math.exp(min(max(level, LOWEST), math.log(kappa[place - 1])))
+            kappa[place] = exponential(min(max(level, LOWEST), logarithm(kappa[place - 1])))
 
 
 @helper
@@ -87,7 +87,7 @@ def better_level(clicked: Floats, shown: Floats, factor: float, others: Floats) 
         odds = chance / (1.0 - chance)  # as in `slopes`, without a logarithm and its exponential
         first += misses * odds - clicks
         second += misses * odds * (1.0 + odds)
-    return math.log(factor) + min(max(-first / second, -LONGEST), LONGEST)
+    return logarithm(factor) + min(max(-first / second, -LONGEST), LONGEST)
 
 
 @helper
@@ -123,7 +123,7 @@ def make_plan(plan: Plan, theta: Floats, kappa: Floats, need: Floats) -> None:
             best = theta[plan.order[place]]
             plan.rate[i * places + place] = own * kappa[place]
             plan.cost[i * places + place] = (best - own) * kappa[place] if i != place else 0.0
-            plan.leading[place] = math.log(best * kappa[place])
+            plan.leading[place] = logarithm(best * kappa[place])
     begin_program(plan.table, plan.cost, MOST)
     for own in range(places):
         for i in range(items):
@@ -161,7 +161,7 @@ def make_plan(plan: Plan, theta: Floats, kappa: Floats, need: Floats) -> None:
 def begin_world(plan: Plan, theta: Floats, low: int) -> None:
     """The world in which an item is as good as the one above it in the best list, and all else is as fitted."""
     for i in range(len(theta)):
-        plan.level[i] = math.log(theta[plan.order[i]])
+        plan.level[i] = logarithm(theta[plan.order[i]])
     plan.level[low] = plan.level[equal_item(len(plan.leading), low)]
 
 
@@ -237,8 +237,8 @@ def weigh_world(plan: Plan, places: int) -> tuple[float, float]:
             if i != place:
                 share = plan.rate[at]
                 level = min(plan.level[i] + plan.leading[place] - plan.level[place], HIGHEST)
-                away = share * (math.log(share) - level)
-                away += (1.0 - share) * (math.log1p(-share) - math.log(-math.expm1(level)))
+                away = share * (logarithm(share) - level)
+                away += (1.0 - share) * (logarithm_of_one_plus(-share) - logarithm(-exponential_minus_one(level)))
                 plan.weight[at] = max(away, 0.0)
                 told += plan.asked[at] * plan.weight[at]
                 most = max(most, plan.weight[at])

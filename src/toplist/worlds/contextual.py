@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from toplist.core.compiling import helper, routine
+from toplist.core.elementary import exponential
 from toplist.core.problem import Problem, number, true_or_false, whole
 from toplist.core.randomness import branch, normals, uniform
 from toplist.core.slate import Floats, Ints
@@ -160,4 +161,4 @@ def draw_features(key: int, moment: Context) -> None:
         for feature in range(dimension):
             features[item, feature] = scale * moment.directions[first + feature]
             total += moment.weights[feature] * features[item, feature]
-        moment.attraction[item] = 1.0 / (1.0 + math.exp(-total))
+        moment.attraction[item] = 1.0 / (1.0 + exponential(-total))

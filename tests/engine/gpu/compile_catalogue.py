@@ -35,9 +35,9 @@ from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.gpu.cuda_arrays import CudaArrays
 from toplist.engine.gpu.cuda_device import kernel_source
 from toplist.engine.gpu.cuda_target import kernel_code, numba_cuda
-from toplist.engine.gpu.shared_users import users_of_shared_types
 from toplist.engine.play import play_one_run
 from toplist.engine.player import Player, RunSetup
+from toplist.engine.shared_users import users_of_shared_types
 
 COMPILED, NOTED, FAILED = "compiled", "noted", "failed"
 

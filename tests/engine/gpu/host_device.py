@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Self
 
-import numpy as np
 import pytest
 
-from toplist.engine.gpu import batch_scheduler, cuda_device
-from toplist.engine.gpu.batch import ArrayPlace, Batch, BatchLayout
+from toplist.engine import batch_scheduler
+from toplist.engine.gpu import cuda_device
+from toplist.engine.gpu.batch import ArrayPlace, Batch, BatchLayout, HostMemory
 
 _current: list[HostDevice] = []  # the GPU on which things happen is the last one
 
@@ -29,7 +29,7 @@ class HostArrays:
         return lambda array: array
 
 
-class HostDevice:
+class HostDevice(HostMemory):
     """Has the methods of `CudaDevice`; counts what it is asked to do, and checks that it is the current GPU then."""
 
     def __init__(self, memory: int = 1 << 30) -> None:
@@ -76,11 +76,11 @@ class HostDevice:
 
     def put(self, array: Any) -> Any:
         self._check_current()
-        return self._take(np.array(array))
+        return self._take(super().put(array))
 
     def repeat(self, array: Any, times: int) -> Any:
         self._check_current()
-        return self._take(np.repeat(array[None], times, axis=0))
+        return self._take(super().repeat(array, times))
 
     def overwrite(self, target: Any, array: Any) -> None:
         self._check_current()

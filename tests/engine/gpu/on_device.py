@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ from catalogue_problems import FURTHER, OTHERS, USERS, Problem, policies, proble
 
 import toplist
 from toplist.core.randomness import branch
+from toplist.engine.batch_scheduler import RunBatch
 from toplist.engine.gpu.batch import BatchLayout
-from toplist.engine.gpu.batch_scheduler import RunBatch
 from toplist.engine.gpu.cuda_device import gpus
 from toplist.engine.player import Player, RunSetup, request_key
 from toplist.engine.simulate import checked_threads
@@ -30,8 +31,9 @@ from toplist.worlds import b_lb
 
 CHECKED, STEPS = 64, 2000  # runs and steps that are compared
 WARM, MEASURED, HORIZON = 1000, 2000, 1_000_000  # steps before a measurement, in it, and those that policies expect
-LEAST_PER_THREAD, MOST_PER_THREAD = 8, 512  # runs of a thread of the CPU ...
-SECONDS = 0.2  # ... so that a measurement takes about so long
+CORES = checked_threads(None)
+LEAST_PER_CORE, MOST_PER_CORE = 8, 2000  # runs ...
+SECONDS = 0.4  # ... so that a measurement takes about so long
 WHOLE = (1000, 4000, 15_000, 20_000, 60_000)  # steps of the parts of a whole play
 RUNS = 65_536  # of a measurement on the GPU; twice as many with many items or topics
 LARGE = [  # policy, items, positions, topics
@@ -56,23 +58,28 @@ def played(problem: Problem, **where: Any) -> list[Any]:
 
 
 def check(name: str) -> Row:
-    """Play the same runs on both engines; also compiles them."""
+    """Play the same runs on both engines, and twice on the GPU, since the first time compiles them."""
     problem, begun = problem_of(name), time.monotonic()
     ours, between = played(problem, threads=2), time.monotonic()
-    theirs = played(problem, engine="gpu")
+    theirs, after = played(problem, engine="gpu"), time.monotonic()
+    again, end = played(problem, engine="gpu"), time.monotonic()
     last = [[array.reshape(CHECKED, -1)[:, -1] for array in arrays] for arrays in (ours, theirs)]
     errors = [float(np.std(each, ddof=1)) / CHECKED**0.5 for each in last[0]]
     apart = [abs(float(one.mean() - other.mean())) for one, other in zip(*last, strict=True)]
     return {
         "policy": name,
-        "equal": all(one.tobytes() == other.tobytes() for one, other in zip(ours, theirs, strict=True)),
+        "equal": all(
+            one.tobytes() == other.tobytes() == third.tobytes()
+            for one, other, third in zip(ours, theirs, again, strict=True)
+        ),
         "runs_that_differ": int(np.any([one != other for one, other in zip(*last, strict=True)], axis=0).sum()),
         "difference_in_errors": max(
             difference / error if error > 0 else math.inf if difference > 0 else 0.0
             for difference, error in zip(apart, errors, strict=True)
         ),
         "cpu_seconds": between - begun,
-        "gpu_seconds": time.monotonic() - between,
+        "gpu_seconds": end - after,
+        "compile_seconds": (after - between) - (end - after),
     }
 
 
@@ -80,7 +87,7 @@ def line_of(row: Row) -> str:
     """A line of what was compared."""
     return (
         f"{row['policy']}: {'bit-equal' if row['equal'] else 'DIFFERS'}, {row['runs_that_differ']} of {CHECKED} runs, "
-        f"{row['difference_in_errors']:.3f} errors; compiled in {row['gpu_seconds']:.0f} s"
+        f"{row['difference_in_errors']:.3f} errors; compiled in {row['compile_seconds']:.1f} s"
     )
 
 
@@ -89,22 +96,34 @@ def setup_of(policy: str, world: Any = None) -> RunSetup:
     return RunSetup.of(toplist.make(policy), world_for(policy) if world is None else world, USERS, OneSample(), HORIZON)
 
 
-def cpu_rate(policy: str, threads: int, world: Any = None, expected: float = 0.0) -> float:
-    """Steps per second on some threads, of runs that have learned for a while; more runs if many are expected."""
+@cache
+def processes() -> ProcessPoolExecutor:
+    """A process per core: with threads, the quickest policies would wait for Python between runs."""
+    return ProcessPoolExecutor(CORES, multiprocessing.get_context("spawn"))
+
+
+def share_rate(policy: str, world: Any, runs: int) -> float:
+    """Steps per second of this process, of runs that have learned for a while."""
     setup = setup_of(policy, world)
-    runs = threads * min(MOST_PER_THREAD, max(LEAST_PER_THREAD, int(SECONDS * expected / MEASURED)))
     players = [Player(setup, branch(7, run), np.array([HORIZON])) for run in range(runs)]
-    players[0].play(1)  # compiles
-    shares = [players[thread::threads] for thread in range(threads)]
+    for player in players:
+        player.play(WARM)
+    begun = time.monotonic()
+    for player in players:
+        player.play(WARM + MEASURED)
+    return runs * MEASURED / (time.monotonic() - begun)
 
-    def play(until: int) -> float:
-        begun = time.monotonic()
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(lambda share: [player.play(until) for player in share], shares))
-        return time.monotonic() - begun
 
-    play(WARM)
-    return len(players) * MEASURED / play(WARM + MEASURED)
+def cpu_rate(policy: str, cores: int, world: Any, expected: float = 0.0) -> float:
+    """Steps per second on some cores; more runs on each if many steps are expected."""
+    runs = min(MOST_PER_CORE, max(LEAST_PER_CORE, int(SECONDS * expected / MEASURED)))
+    return sum(processes().map(share_rate, [policy] * cores, [world] * cores, [runs] * cores))
+
+
+def cpu_rates(policy: str, world: Any = None) -> tuple[float, float]:
+    """Steps per second on one core and on all."""
+    one = cpu_rate(policy, 1, world, cpu_rate(policy, 1, world))
+    return one, cpu_rate(policy, CORES, world, one)
 
 
 def gpu_rates(policy: str, runs: int, world: Any, parts: Sequence[int]) -> list[float]:
@@ -144,8 +163,7 @@ def check_all(names: list[str]) -> list[Row]:
 
 def measured(policy: str, world: Any = None, runs: int = RUNS, **about: Any) -> Row:
     """Steps per second of a policy on one core, on all, and on a GPU."""
-    one = cpu_rate(policy, 1, world, cpu_rate(policy, 1, world))
-    every = cpu_rate(policy, checked_threads(None), world, one)
+    one, every = cpu_rates(policy, world)
     gpu = gpu_rate(policy, runs if "windowed" not in policy else runs // 4, world)  # a window takes much memory
     print(f"{policy} {about}: steps/s {one:.3g} on one core, {every:.3g} on all, {gpu:.3g} on the GPU "
           f"({gpu / every:.1f} times)", flush=True)  # fmt: skip
@@ -155,6 +173,16 @@ def measured(policy: str, world: Any = None, runs: int = RUNS, **about: Any) -> 
 def measure_rates(names: list[str]) -> list[Row]:
     """The speed of each policy with few items."""
     return [measured(policy) for policy in names or policies()]
+
+
+def measure_cores(names: list[str]) -> list[Row]:
+    """The speed of each policy with few items, on the CPU alone."""
+    rows = []
+    for policy in names or policies():
+        one, every = cpu_rates(policy)
+        rows.append({"policy": policy, "one_core": one, "all_cores": every})
+        print(f"{policy}: steps/s {one:.3g} on one core, {every:.3g} on all", flush=True)
+    return rows
 
 
 def measure_large(_: list[str]) -> list[Row]:
@@ -222,6 +250,7 @@ def measure_cells(_: list[str]) -> list[Row]:
 PARTS: dict[str, Callable[[list[str]], list[Row]]] = {
     "check": check_all,
     "rates": measure_rates,
+    "cores": measure_cores,
     "large": measure_large,
     "whole": measure_whole,
     "cells": measure_cells,

@@ -12,7 +12,8 @@ from host_device import HostDevice, install_stand_ins
 import toplist
 from toplist import InvalidInput
 from toplist.clicks import CCM, DBN, PBM, UBM, Cascade, ChangingDCM, Mixture
-from toplist.engine.gpu import batch_scheduler, cuda_device
+from toplist.engine import batch_scheduler
+from toplist.engine.gpu import cuda_device
 from toplist.engine.gpu.batch import BatchLayout
 from toplist.engine.player import Player, RunSetup
 from toplist.engine.simulate import simulate_with_watch

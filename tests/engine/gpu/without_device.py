@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-import numpy as np
 from host_device import HostDevice
 
 from toplist.core.compiling.replaced import replaced
@@ -52,20 +51,12 @@ class CompilingDevice(HostDevice):
         return super().prepare(layout, runs)
 
 
-def arguments_of(layout: BatchLayout) -> tuple[Any, ...]:
-    """Arguments of a kernel for a layout, on the host."""
-    stand_in = HostDevice()
-    with stand_in.context():
-        batch = layout.batch([1, 2], np.zeros(2, dtype=np.int64), stand_in)
-    return (*batch.shared, *batch[1:], 0, 0)
-
-
 def signature_of(layout: BatchLayout) -> tuple[Any, ...]:
-    """The types of these arguments."""
-    return tuple(map(import_optional("numba.cuda.typing.typeof", "gpu").typeof, arguments_of(layout)))
+    """The types of a kernel's arguments."""
+    return tuple(map(import_optional("numba.cuda.typing.typeof", "gpu").typeof, layout.examples()))
 
 
 def compiled_kernel(layout: BatchLayout, capability: tuple[int, int] = CAPABILITY) -> Any:
     """The kernel of a layout, not loaded."""
     with without_device(capability):
-        return kernel_for(numba_cuda(), layout, arguments_of(layout), REGISTERS)
+        return kernel_for(numba_cuda(), layout, layout.examples(), REGISTERS)

@@ -150,7 +150,8 @@ def test_a_learner_in_the_store_learns_what_is_not_committed_yet(tmp_path: Path)
             assert service.loaded_learners == 1
             report = asyncio.create_task(tell(service, first, 1, final=True))
             change = asyncio.create_task(service.items.remove("front", [first.items[1]]))
-            await asyncio.sleep(0)  # both have written, and nothing is committed
+            for _ in range(2):
+                await asyncio.sleep(0)  # both have written, and nothing is committed
             assert service.transactions.commits is not None
             assert service.transactions.commits.pending
             assert await learned(service, "a") == 1

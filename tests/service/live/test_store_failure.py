@@ -138,11 +138,14 @@ def test_a_client_that_leaves_takes_nobody_along(tmp_path: Path) -> None:
     run(play())
 
 
-def test_stopping_waits_for_replies_in_flight_and_then_nothing_is_promised(tmp_path: Path) -> None:
+@pytest.mark.parametrize("before", [0, 1])
+def test_stopping_waits_for_replies_in_flight_and_then_nothing_is_promised(tmp_path: Path, before: int) -> None:
     async def play() -> None:
         service = service_of(tmp_path / "db")
         await service.start()
         await front(service)
+        for _ in range(before):
+            await shown(service)
         flying = [asyncio.create_task(shown(service)) for _ in range(10)]
         await asyncio.sleep(0)
         await service.stop()

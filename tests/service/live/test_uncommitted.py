@@ -318,6 +318,7 @@ def test_estimates_are_not_shown_before_what_they_come_from_is_committed(tmp_pat
             reply = await shown(service)
             disk.hold()
             telling = asyncio.create_task(told(service, reply, 1, final=True))
+            await asyncio.sleep(0.01)  # it is learned
             looking = asyncio.create_task(learned(service))
             explaining = asyncio.create_task(service.queries.explanation(reply.impression))
             await asyncio.sleep(0.05)

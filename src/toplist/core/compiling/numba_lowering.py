@@ -13,8 +13,7 @@ from typing import Any
 
 from llvmlite import ir as llvm  # type: ignore[import-untyped]
 from llvmlite.ir import instructions as llvm_instructions  # type: ignore[import-untyped]
-from numba.core import errors, ir, lowering, types
-from numba.core.analysis import compute_cfg_from_blocks, compute_use_defs
+from numba.core import analysis, errors, ir, lowering, types
 from numba.np import arrayobj
 
 from toplist.core.compiling.numba_libraries import CalleeLibrary
@@ -68,99 +67,116 @@ class _Builder(llvm.IRBuilder):  # type: ignore[misc]
         return super().extract_value(agg, wanted, name)
 
 
-class Lower(lowering.Lower):
-    """As numba's, with less code for arguments, variables and arrays."""
+class ShortLowering:
+    """Less code for arguments, variables and arrays; to inherit from before the class of a target.
 
-    def setup_function(self, fndesc: Any) -> None:
-        """Declare the function, with our builder; a routine is too large to be inlined, even where LLVM would."""
-        super().setup_function(fndesc)  # type: ignore[no-untyped-call]
-        if isinstance(self.library, CalleeLibrary) and not fndesc.inline:
-            self.function.attributes.add("noinline")
+    The attributes are the target's modules, and its class of assignments.
+    """
+
+    analysis: Any
+    arrays: Any
+    assignments: Any
+
+    def setup_function(self: Any, fndesc: Any) -> None:
+        """Declare the function, with our builder."""
+        super().setup_function(fndesc)  # type: ignore[misc]
         self.builder.__class__ = _Builder
 
-    def lower_normal_function(self, fndesc: Any) -> None:
+    def lower_normal_function(self: Any, fndesc: Any) -> None:
         """Write the function, and drop instructions whose value nothing uses."""
-        super().lower_normal_function(fndesc)  # type: ignore[no-untyped-call]
+        super().lower_normal_function(fndesc)  # type: ignore[misc]
         _drop_unused(self.function)
 
-    def lower_block(self, block: Any) -> None:
+    def lower_block(self: Any, block: Any) -> None:
         """As in numba, where the text for an error message is made for every instruction."""
-        self.pre_block(block)  # type: ignore[no-untyped-call]
+        self.pre_block(block)
         for instruction in block.body:
             self.loc = instruction.loc
             try:
-                self.lower_inst(instruction)  # type: ignore[no-untyped-call]
+                self.lower_inst(instruction)
             except Exception:
                 with new_error_context(
                     'lowering "{inst}" at {loc}', inst=instruction, loc=self.loc, errcls_=_lowering_error(self.loc)
                 ):
                     raise
-        self.post_block(block)  # type: ignore[no-untyped-call]
+        self.post_block(block)
 
-    def _find_singly_assigned_variable(self) -> None:
+    def _find_singly_assigned_variable(self: Any) -> None:
         """Variables that are values: assigned once, before each use. In numba, those of a single block."""
-        used_and_set = compute_use_defs(self.func_ir.blocks)  # type: ignore[no-untyped-call]
+        used_and_set = self.analysis.compute_use_defs(self.func_ir.blocks)
         dominators: Any = None
         assigned = Counter(
             statement.target.name
             for block in self.blocks.values()
             for statement in block.body
-            if isinstance(statement, ir.Assign)
+            if isinstance(statement, self.assignments)
         )
         defined = {name: label for label, names in used_and_set.defmap.items() for name in names}
         values = {name for name, times in assigned.items() if times == 1}
         for label, names in used_and_set.usemap.items():  # of names that come from other blocks
             for name in names & values:
                 if dominators is None:
-                    dominators = compute_cfg_from_blocks(self.func_ir.blocks).dominators()  # type: ignore[no-untyped-call]
+                    dominators = self.analysis.compute_cfg_from_blocks(self.func_ir.blocks).dominators()
                 # Blocks are written in the order of their labels.
                 if not (defined[name] < label and defined[name] in dominators[label]):
                     values.discard(name)
         self._singly_assigned_vars = values
         self._blk_local_varmap: dict[str, Any] = {}
 
-    def storevar(self, value: Any, name: str, argidx: Any = None) -> None:
+    def storevar(self: Any, value: Any, name: str, argidx: Any = None) -> None:
         """Set a variable; numba would load its old value, to count a reference less."""
         if name in self._singly_assigned_vars:
             self._blk_local_varmap[name] = value
         else:
-            self.builder.store(value, self.getvar(name))  # type: ignore[no-untyped-call]
+            self.builder.store(value, self.getvar(name))
 
-    def lower_getitem(self, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
+    def lower_getitem(self: Any, resty: Any, expr: Any, value: Any, index: Any, signature: Any) -> Any:
         """Read an element of an array, whose fields are then needed as values only."""
         kind, index_kind = signature.args
-        if self.typeof(value.name) != kind or not _is_element(kind, index_kind):  # type: ignore[no-untyped-call]
-            return super().lower_getitem(resty, expr, value, index, signature)  # type: ignore[no-untyped-call]
+        if self.typeof(value.name) != kind or not _is_element(kind, index_kind):
+            return super().lower_getitem(resty, expr, value, index, signature)  # type: ignore[misc]
         pointer = self._element(kind, index_kind, value, index)
-        read = arrayobj.load_item(self.context, self.builder, kind, pointer)  # type: ignore[no-untyped-call]
+        read = self.arrays.load_item(self.context, self.builder, kind, pointer)
         return self.context.cast(self.builder, read, signature.return_type, resty)
 
-    def lower_setitem(self, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
+    def lower_setitem(self: Any, target_var: Any, index_var: Any, value_var: Any, signature: Any) -> Any:
         """Write an element of an array."""
         kind, index_kind, value_kind = signature.args
-        if self.typeof(target_var.name) != kind or not _is_element(kind, index_kind):  # type: ignore[no-untyped-call]
-            return super().lower_setitem(target_var, index_var, value_var, signature)  # type: ignore[no-untyped-call]
-        value = self.loadvar(value_var.name)  # type: ignore[no-untyped-call]
+        if self.typeof(target_var.name) != kind or not _is_element(kind, index_kind):
+            return super().lower_setitem(target_var, index_var, value_var, signature)  # type: ignore[misc]
+        value = self.loadvar(value_var.name)
         pointer = self._element(kind, index_kind, target_var, index_var)
-        value = self.context.cast(self.builder, value, self.typeof(value_var.name), value_kind)  # type: ignore[no-untyped-call]
+        value = self.context.cast(self.builder, value, self.typeof(value_var.name), value_kind)
         value = self.context.cast(self.builder, value, value_kind, kind.dtype)
-        arrayobj.store_item(self.context, self.builder, kind, value, pointer)  # type: ignore[no-untyped-call]
+        self.arrays.store_item(self.context, self.builder, kind, value, pointer)
         return None
 
-    def _element(self, kind: Any, index_kind: Any, array_var: Any, index_var: Any) -> Any:
+    def _element(self: Any, kind: Any, index_kind: Any, array_var: Any, index_var: Any) -> Any:
         """The address of an element, by numba's own rules."""
-        array = _Fields(self.context, self.builder, kind, self.loadvar(array_var.name))  # type: ignore[no-untyped-call]
-        index = self.loadvar(index_var.name)  # type: ignore[no-untyped-call]
-        index = self.context.cast(self.builder, index, self.typeof(index_var.name), index_kind)  # type: ignore[no-untyped-call]
+        array = _Fields(self.context, self.builder, kind, self.loadvar(array_var.name))
+        index = self.loadvar(index_var.name)
+        index = self.context.cast(self.builder, index, self.typeof(index_var.name), index_kind)
         if isinstance(index_kind, types.BaseTuple):
             kinds: Any = tuple(index_kind.types)  # type: ignore[attr-defined]
             indices = [self.builder.extract_value(index, at) for at in range(len(kinds))]
         else:
             kinds, indices = (index_kind,), [index]
-        pointer, _, _ = arrayobj.basic_indexing(  # type: ignore[no-untyped-call]
+        pointer, _, _ = self.arrays.basic_indexing(
             self.context, self.builder, kind, array, kinds, indices, boundscheck=self.context.enable_boundscheck
         )
         return pointer
+
+
+class Lower(ShortLowering, lowering.Lower):
+    """The same for the CPU."""
+
+    analysis, arrays, assignments = analysis, arrayobj, ir.Assign
+
+    def setup_function(self, fndesc: Any) -> None:
+        """Declare the function; a routine is too large to be inlined, even where LLVM would."""
+        super().setup_function(fndesc)
+        if isinstance(self.library, CalleeLibrary) and not fndesc.inline:
+            self.function.attributes.add("noinline")
 
 
 class _Fields:

@@ -7,16 +7,12 @@ after each. A function that has nothing of these gets the same code from a dozen
 
 from __future__ import annotations
 
+from importlib import import_module
 from types import CodeType
 from typing import Any
 
-from numba.core import errors, transforms, typed_passes, types, untyped_passes
-from numba.core.analysis import dead_branch_prune, rewrite_semantic_constants
-from numba.core.ir_utils import build_definitions
-from numba.core.rewrites.registry import rewrite_registry
-from numba.core.ssa import reconstruct_ssa
-
-from toplist.core.compiling.numba_lowering import Lower
+from numba.core import types
+from numba.core.errors import NumbaError
 
 SPECIAL_FLAGS = 0x20 | 0x80 | 0x100 | 0x200  # of code objects: generators and coroutines
 # Names of functions that passes left out here would treat.
@@ -25,64 +21,70 @@ SPECIAL_NAMES = frozenset(
 )
 
 
-class _Lowering(typed_passes.NativeLowering):
-    """numba's pass that writes LLVM code, with our way to write it."""
-
-    @property
-    def lowering_class(self) -> Any:
-        """What writes the code."""
-        return Lower
-
-
 class ShortPipeline:
-    """Compiles an ordinary function; it takes the place of numba's `PassManager`."""
+    """Compiles an ordinary function; it takes the place of numba's `PassManager`.
+
+    Parameters
+    ----------
+    package : str
+        The package with numba's passes.
+    translate : type
+        The pass that reads byte code.
+    write : types
+        The passes that write code for LLVM.
+    """
 
     pipeline_name = "nopython"
 
-    def __init__(self) -> None:
+    def __init__(self, package: str, translate: Any, *write: Any) -> None:
+        self._package, self._translate, self._write = package, translate, write
         self.exec_times: dict[str, Any] = {}
 
     def run(self, state: Any) -> None:
         """Go from byte code to code for LLVM."""
+        analysis, transforms = self._module("analysis"), self._module("transforms")
+        untyped, typed = self._module("untyped_passes"), self._module("typed_passes")
+        build_definitions = self._module("ir_utils").build_definitions
         step = "analyzing bytecode"
         try:
-            untyped_passes.TranslateByteCode().run_pass(state)  # type: ignore[no-untyped-call]
-            untyped_passes.FixupArgs().run_pass(state)  # type: ignore[no-untyped-call]
+            self._translate().run_pass(state)
+            untyped.FixupArgs().run_pass(state)
             function = state.func_ir
-            function.blocks = transforms.canonicalize_cfg(function.blocks)  # type: ignore[no-untyped-call]
+            function.blocks = transforms.canonicalize_cfg(function.blocks)
             if len(function.blocks) > 1:
-                rewrite_semantic_constants(function, state.args)  # type: ignore[no-untyped-call]
-                dead_branch_prune(function, state.args)  # type: ignore[no-untyped-call]
-            _rewrite(state)
-            untyped_passes.RewriteDynamicRaises().run_pass(state)  # type: ignore[no-untyped-call]
+                analysis.rewrite_semantic_constants(function, state.args)
+                analysis.dead_branch_prune(function, state.args)
+            self._rewrite(state)
+            untyped.RewriteDynamicRaises().run_pass(state)
             in_one_form = any(len(definitions) > 1 for definitions in function._definitions.values())
             if in_one_form:
-                function = state.func_ir = reconstruct_ssa(function)  # type: ignore[no-untyped-call]
-                function._definitions = build_definitions(function.blocks)  # type: ignore[no-untyped-call]
+                function = state.func_ir = self._module("ssa").reconstruct_ssa(function)
+                function._definitions = build_definitions(function.blocks)
             step = "nopython frontend"
-            typed_passes.NopythonTypeInference().run_pass(state)  # type: ignore[no-untyped-call]
+            typed.NopythonTypeInference().run_pass(state)
             if in_one_form:
-                state.func_ir = typed_passes.PreLowerStripPhis()._strip_phi_nodes(function)  # type: ignore[no-untyped-call]
-                state.func_ir._definitions = build_definitions(state.func_ir.blocks)  # type: ignore[no-untyped-call]
+                state.func_ir = typed.PreLowerStripPhis()._strip_phi_nodes(function)
+                state.func_ir._definitions = build_definitions(state.func_ir.blocks)
             if any(_inlines_source(kind) for kind in state.typemap.values()):
-                typed_passes.InlineOverloads().run_pass(state)  # type: ignore[no-untyped-call]
-            typed_passes.NoPythonSupportedFeatureValidation().run_pass(state)  # type: ignore[no-untyped-call]
+                typed.InlineOverloads().run_pass(state)
             step = "native lowering"
-            _Lowering().run_pass(state)  # type: ignore[no-untyped-call]
-            typed_passes.NoPythonBackend().run_pass(state)  # type: ignore[no-untyped-call]
-        except errors.NumbaError as error:
+            for each in self._write:
+                each().run_pass(state)
+        except NumbaError as error:
             error.args = (f"Failed in {self.pipeline_name} mode pipeline (step: {step})\n{error}",)
             raise
 
+    def _rewrite(self, state: Any) -> None:
+        """Simplify expressions with constants, as the index of a tuple."""
+        blocks = state.func_ir.blocks
+        for kind in self._module("rewrites.registry").rewrite_registry.rewrites["before-inference"]:
+            rewrite = kind(state)
+            for label in list(blocks):
+                while rewrite.match(state.func_ir, blocks[label], state.typemap, state.calltypes):
+                    blocks[label] = rewrite.apply()
 
-def _rewrite(state: Any) -> None:
-    """Simplify expressions with constants, as the index of a tuple."""
-    blocks = state.func_ir.blocks
-    for kind in rewrite_registry.rewrites["before-inference"]:
-        rewrite = kind(state)
-        for label in list(blocks):
-            while rewrite.match(state.func_ir, blocks[label], state.typemap, state.calltypes):
-                blocks[label] = rewrite.apply()
+    def _module(self, name: str) -> Any:
+        return import_module(f"{self._package}.{name}")
 
 
 def _inlines_source(kind: Any) -> bool:

@@ -23,14 +23,16 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba.core import compiler, itanium_mangler, registry
+from numba.core import compiler, itanium_mangler, registry, typed_passes, untyped_passes
 
 from toplist.core.compiling.numba_cache import OPTIONS, ContentCache, LinkingCache, WholeCache, dumps
+from toplist.core.compiling.numba_for_cuda import short_cuda
 from toplist.core.compiling.numba_libraries import CalleeLibrary, WholeLibrary
+from toplist.core.compiling.numba_lowering import Lower
 from toplist.core.compiling.numba_passes import ShortPipeline, is_ordinary
-from toplist.core.compiling.numba_shortcuts import SharedFlags, find_scipy_later, shortcuts
+from toplist.core.compiling.numba_shortcuts import CpuFlags, find_scipy_later, shortcuts
 
-__all__ = ["OPTIONS", "ContentCache", "LinkingCache"]
+__all__ = ["OPTIONS", "ContentCache", "LinkingCache", "short_cuda"]
 
 # Seconds of compiling, with callees that are not on the disk; to write a function takes about 0.03, to load it 0.01.
 WORTH_CACHING = 0.2
@@ -56,17 +58,27 @@ def keep_on_disk(dispatcher: Any, function: Any, options: str) -> None:
 # Compiling in one pass ------------------------------------------------------------------------------------------------
 
 
+class _Lowering(typed_passes.NativeLowering):
+    """numba's pass that writes LLVM code, with our way to write it."""
+
+    @property
+    def lowering_class(self) -> Any:
+        """What writes the code."""
+        return Lower
+
+
 class _Compiler(compiler.Compiler):
     """Takes the shortest way for ordinary functions."""
 
     def _compile_core(self) -> Any:
-        self.state.flags = SharedFlags.of(self.state.flags)
+        self.state.flags = CpuFlags.of(self.state.flags)
         return super()._compile_core()  # type: ignore[no-untyped-call]
 
     def define_pipelines(self) -> Any:
         """Steps from byte code to code for LLVM."""
         if is_ordinary(self.state.func_id.func, self.state.flags):
-            return [ShortPipeline()]
+            write = typed_passes.NoPythonSupportedFeatureValidation, _Lowering, typed_passes.NoPythonBackend
+            return [ShortPipeline("numba.core", untyped_passes.TranslateByteCode, *write)]
         return super().define_pipelines()  # type: ignore[no-untyped-call]
 
 

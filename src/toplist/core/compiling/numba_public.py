@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numba
@@ -28,6 +28,11 @@ def compile_whole(function: Any) -> Any:
 
 def keep_on_disk(dispatcher: Any, function: Any, options: str) -> None:
     """Nothing: it is compiled in each process."""
+
+
+def short_cuda() -> AbstractContextManager[None]:
+    """Context for compiling for CUDA: as numba-cuda does."""
+    return nullcontext()
 
 
 @contextmanager

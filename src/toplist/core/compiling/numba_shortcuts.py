@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from numba.core import base, compiler, event, utils
+from numba.core import compiler, event, utils
+from numba.core.types import functions
 from numba.core.typing import context as typing_context
 from numba.np import linalg
 
@@ -19,40 +21,46 @@ from toplist.core.compiling import numba_public
 from toplist.core.compiling.replaced import replaced
 
 order_templates: Any = utils.order_by_target_specificity
+get_call_type: Any = functions.BaseFunction.get_call_type
 _orders: dict[Any, Any] = {}
 _shared: dict[Any, Any] = {}
 
 
-class SharedFlags(compiler.Flags):
-    """Options of a compilation, which numba compares and hashes for every call that it resolves.
+def shared_flags(flags: Any) -> Any:
+    """A class of options of a compilation, from a target's own, which numba compares and hashes for every call.
 
     Functions that are called inherit them: all see the same object, so that no callee of numba itself is compiled again
     for a caller that is inlined, and one that is not.
     """
 
-    __slots__ = ("_hash",)
+    class SharedFlags(flags):  # type: ignore[misc]
+        __slots__ = ("_hash",)
 
-    _hash: int
+        @classmethod
+        def of(cls, options: Any) -> Any:
+            """The same options."""
+            made = cls(options)
+            made._hash = hash(str(made.values()))
+            return made
 
-    @classmethod
-    def of(cls, flags: Any) -> Any:
-        """The same options."""
-        made: Any = cls(flags)
-        made._hash = hash(str(made.values()))
-        return made
+        def copy(self) -> Any:
+            """What callees inherit from."""
+            inherited = flags(self)
+            inherited.forceinline = inherited.no_cpython_wrapper = inherited.no_cfunc_wrapper = True
+            inherited.release_gil = True
+            inherited = self.of(inherited)
+            return _shared.setdefault(inherited, inherited)
 
-    def copy(self) -> Any:
-        """What callees inherit from."""
-        inherited: Any = compiler.Flags(self)  # type: ignore[no-untyped-call]
-        inherited.forceinline = inherited.no_cpython_wrapper = inherited.no_cfunc_wrapper = inherited.release_gil = True
-        inherited = SharedFlags.of(inherited)
-        return _shared.setdefault(inherited, inherited)
+        def __hash__(self) -> int:
+            return int(self._hash)
 
-    def __hash__(self) -> int:
-        return int(self._hash)
+        def __eq__(self, other: object) -> bool:
+            return self is other or bool(super().__eq__(other))
 
-    def __eq__(self, other: object) -> bool:
-        return self is other or bool(super().__eq__(other))  # type: ignore[no-untyped-call]
+    return SharedFlags
+
+
+CpuFlags = shared_flags(compiler.Flags)
 
 
 @contextmanager
@@ -60,18 +68,39 @@ def shortcuts(compile_callee: Callable[..., Any]) -> Iterator[None]:
     """Context for compiling a whole program; numba's own functions in it are compiled by `compile_callee`."""
     with (
         numba_public.no_garbage_collection(),
+        shorter_resolution("numba.core"),
         replaced(
-            (utils, "order_by_target_specificity", _ordered),
             (typing_context, "order_by_target_specificity", _ordered),
             (compiler, "compile_extra", compile_callee),
             # How long it holds its locks is measured at every call of LLVM, for all functions that are under way.
             (event, "install_timer", lambda *_: nullcontext()),
             (event, "start_event", _ignore),
             (event, "end_event", _ignore),
-            # Whether there is something new to call is asked in some forty lists, more than ten times per function.
-            (base.BaseContext, "refresh", _refresh(base.BaseContext.refresh)),
-            (typing_context.BaseContext, "refresh", _refresh(typing_context.BaseContext.refresh)),
         ),
+    ):
+        yield
+
+
+@contextmanager
+def shorter_resolution(package: str) -> Iterator[None]:
+    """Context in which a target, given by its package, looks for each function once."""
+    core = "numba.core" if package == "numba.core" else f"{package}.core"
+    contexts = import_module(f"{core}.base").BaseContext, import_module(f"{package}.typing.context").BaseContext
+    options = import_module(f"{core}.targetconfig").ConfigStack
+
+    def resolve(function: Any, context: Any, args: Any, kws: Any) -> Any:
+        known = vars(function).setdefault("_found", {})
+        key = context, options.top_or_none(), tuple(args), tuple(kws.items())
+        if key not in known:
+            known[key] = get_call_type(function, context, args, kws)
+        return known[key]
+
+    with replaced(
+        # An operator has dozens of templates, which are tried for each of its uses.
+        (functions.BaseFunction, "get_call_type", resolve),
+        (utils, "order_by_target_specificity", _ordered),
+        # Whether there is something new to call is asked in some forty lists, more than ten times per function.
+        *((context, "refresh", _refresh(context.refresh)) for context in contexts),
     ):
         yield
 

@@ -58,6 +58,18 @@ class ArrayPlace(NamedTuple):
         return np.ndarray(self.array.shape, self.array.dtype, memory, begin, strides)
 
 
+class HostMemory:
+    """Has those methods of a device that put arrays into its memory."""
+
+    def put(self, array: Any) -> Any:
+        """Copy an array."""
+        return np.array(array)
+
+    def repeat(self, array: Any, times: int) -> Any:
+        """Copy an array several times, along a new first axis."""
+        return np.repeat(array[None], times, axis=0)
+
+
 class BatchLayout:
     """Where a run's own arrays lie; the player is one of any run before its first step, and `load` fills its arrays."""
 
@@ -120,6 +132,11 @@ class BatchLayout:
         curves = device.repeat(np.zeros_like(self._model.run.curves), len(keys))
         kept, scratch = (device.repeat(tile, -(-len(keys) // LANES)) for tile in self._blanks.values())
         return Batch(put(self._model), curves, kept, scratch, device.put(np.array(keys)), device.put(begun))
+
+    def examples(self) -> tuple[Any, ...]:
+        """Arguments of a kernel, on the host, of the types that those of a batch have."""
+        few = self.batch([0] * LANES, np.zeros(LANES, dtype=np.int64), HostMemory())
+        return (*few.shared, *few[1:], 0, 0)
 
     def restore(self, batch: Batch, unfinished: dict[int, dict[str, Any]], device: Any) -> None:
         """Let runs of a batch continue from snapshots."""

@@ -15,7 +15,7 @@ from toplist.core.compiling import COMPILE_ERRORS, fingerprint
 from toplist.core.compiling.compile import backend
 from toplist.core.compiling.numba_public import no_garbage_collection
 from toplist.core.problem import InvalidInput
-from toplist.engine.gpu.batch import LANES, Batch, BatchLayout
+from toplist.engine.gpu.batch import Batch, BatchLayout
 from toplist.engine.gpu.cuda_arrays import CudaArrays
 from toplist.engine.gpu.cuda_target import kernel_code, let_kernels_call, numba_cuda
 from toplist.engine.play import play_one_run
@@ -109,9 +109,8 @@ class CudaDevice:
         threads = self._cuda.get_current_device().MULTIPROCESSOR_COUNT * (65_536 // REGISTERS)
         reads = layout.run_bytes() > LARGE and layout.player.setup.problem.features == 0
         registers = FEWER if reads and runs > threads else REGISTERS
-        few = layout.batch([0] * LANES, np.zeros(LANES, dtype=np.int64), self.own_queue())  # of the same types
         with memory_errors():
-            return kernel_for(self._cuda, layout, (*few.shared, *few[1:], 0, 0), registers)
+            return kernel_for(self._cuda, layout, layout.examples(), registers)
 
     def launch(self, kernel: Any, batch: Batch, sampled_positions: int, until: int) -> None:
         """Begin to play the runs of a batch until a step."""

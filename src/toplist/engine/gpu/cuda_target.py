@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from toplist.core.compiling.callees import callees, methods
-from toplist.core.compiling.compile import is_machine_code, method_finder
+from toplist.core.compiling.compile import backend, is_machine_code, method_finder
 from toplist.core.compiling.replaced import replaced
 from toplist.core.randomness import overload_wrap, wrap
 from toplist.engine.gpu.llvm_text import keep_loops, keep_routines
@@ -15,7 +15,7 @@ from toplist.engine.play import play, play_one_run, sample_every_item
 from toplist.support.files import import_optional
 
 OPTIMISATION = 2  # level of NVIDIA's compiler, which takes a quarter longer at its usual 3, for code that is no faster
-FREED_TOGETHER = 1000  # arrays, at least
+FREED_TOGETHER = 100_000  # arrays, unless they take a fifth of the memory
 
 _registered: set[Any] = set()
 
@@ -49,7 +49,8 @@ def let_kernels_call(function: Callable[..., Any], **options: bool) -> None:
     _registered.add(function)
 
 
-def kernel_code() -> AbstractContextManager[None]:
+@contextmanager
+def kernel_code() -> Iterator[None]:
     """Compile so that products and sums are rounded as on the CPU, and addresses in strided arrays stay pointers.
 
     Code is kept short, so that a multiprocessor finds it in its cache: functions of numbers alone are called if they
@@ -68,4 +69,5 @@ def kernel_code() -> AbstractContextManager[None]:
         return before([keep_loops(keep_routines(text)) for text in texts], **options)
 
     before = nvvm.compile_ir
-    return replaced((nvvm, "compile_ir", compile_ir), (cgutils, "pointer_add", pointer_add))
+    with replaced((nvvm, "compile_ir", compile_ir), (cgutils, "pointer_add", pointer_add)), backend.short_cuda():
+        yield

@@ -7,8 +7,8 @@ from toplist.core.slate import Floats
 from toplist.parts.memory.logit import Logit, click_probability
 from toplist.parts.memory.symmetric import add_rows, add_square, dot, invert, mirror, multiply, shrink_inverse
 
-STALE = 0.03  # share by which the curvature of a row may differ from that in the stored inverse
-CLOSE = 1e-8  # error of the weights at which a fit ends; a step leaves at most about STALE of it
+LEAST_STALE, MOST_STALE = 0.01, 0.15  # see `stale_share`
+CLOSE = 1e-8  # error of the weights at which a fit ends
 MOST_STEPS = 100
 FARTHEST = 60.0  # from 0 that theta'x is distinguished: a click probability of 1e-26
 
@@ -73,10 +73,11 @@ def fit(belief: Logit, penalty: float) -> None:
     """Newton's method with an inverse that is kept from list to list; a step that leads uphill is halved.
 
     The inverse is that of H, which differs from the true Hessian only in the curvatures of the rows. While each is
-    within a share STALE of its value in H, the true Hessian lies between (1 - STALE) H and (1 + STALE) H, so close to
-    the solution every step leaves at most a share STALE of the error, in the norm of H. At the last estimate the
-    gradient was almost 0, so the gradient of the list is the one that the first step needs.
+    within a share s of its value in H, the true Hessian lies between (1 - s) H and (1 + s) H, so close to the solution
+    every step leaves at most a share s of the error, in the norm of H. At the last estimate the gradient was almost 0,
+    so the gradient of the list is the one that the first step needs.
     """
+    share_left = stale_share(belief.used[0], len(belief.theta))
     slope = fill_step(belief)
     error = take_step(belief)  # what steps leave is known only where the gradient of all rows was computed
     for _ in range(MOST_STEPS):
@@ -91,10 +92,20 @@ def fit(belief: Logit, penalty: float) -> None:
                 belief.theta[i] -= share * belief.step[i]
             fill_gradient(belief, penalty)
             following = fill_step(belief)
-        if refresh_inverse(belief, penalty, following > 0.25 * slope):
+        if refresh_inverse(belief, penalty, share_left, following > 0.25 * slope):
             following = fill_step(belief)
         slope = following
-        error = STALE * take_step(belief)
+        error = share_left * take_step(belief)
+
+
+@helper
+def stale_share(rows: int, d: int) -> float:
+    """The share by which the curvature of a row may differ from that in the stored inverse.
+
+    The smaller it is, the fewer steps a fit takes, and the more rows it updates. An update of one row costs about
+    d / (d + rows) steps.
+    """
+    return max(MOST_STALE * d / (d + rows), LEAST_STALE)
 
 
 @helper
@@ -157,7 +168,7 @@ def replace_levels(levels: Floats) -> None:
 
 
 @routine
-def refresh_inverse(belief: Logit, penalty: float, slow: bool) -> bool:
+def refresh_inverse(belief: Logit, penalty: float, share: float, slow: bool) -> bool:
     """Update stale rows in the stored inverse; whether anything has changed.
 
     A row costs 2 d^2 products, and recomputing the inverse d^2 / 2 for each row and as many for each feature. If no row
@@ -166,7 +177,7 @@ def refresh_inverse(belief: Logit, penalty: float, slow: bool) -> bool:
     rows, d = belief.used[0], len(belief.theta)
     stale = 0
     for row in range(rows):
-        stale += 1 if abs(belief.curvature[row] - belief.bent[row]) > STALE * belief.bent[row] else 0
+        stale += 1 if abs(belief.curvature[row] - belief.bent[row]) > share * belief.bent[row] else 0
     if 4 * stale > rows + d or (stale == 0 and slow):
         for i in range(d):
             for j in range(i, d):
@@ -180,6 +191,6 @@ def refresh_inverse(belief: Logit, penalty: float, slow: bool) -> bool:
         return True
     if stale > 0:
         for row in range(rows):
-            if abs(belief.curvature[row] - belief.bent[row]) > STALE * belief.bent[row]:
+            if abs(belief.curvature[row] - belief.bent[row]) > share * belief.bent[row]:
                 set_curvature(belief, row, belief.curvature[row])
     return stale > 0

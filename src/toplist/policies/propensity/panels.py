@@ -17,7 +17,9 @@ from toplist.core.slate import Floats
 
 NODES_PER_PANEL = 8
 DEPTH = 11  # standard deviations of a normal density to each side; beyond them its logarithm has fallen by 60
-BISECTIONS = 60
+BISECTIONS = 50  # for an edge
+GOLDEN_STEPS = 75  # for a mode; they leave an interval of 1e-15, as the bisections do
+GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 SPARSEST = 16  # panels where no density needs narrower ones
 CLOSEST = 0.6  # edges that are closer than that, in panels of the narrowest density, are merged
 
@@ -84,22 +86,31 @@ def edges_of(log_density: LogDensity, count: int) -> Floats:
     ndarray of float, shape (densities, 2 DEPTH + 1)
         The edges, ascending; the mode is the middle one.
     """
+    mode = _modes_of(log_density, count)
+    steps = np.arange(1, DEPTH + 1)
+    fallen = log_density(mode) - 0.5 * np.concatenate([steps[::-1], steps]) ** 2
+    inner = np.repeat(mode, 2 * DEPTH, axis=1)
+    outer = np.repeat([[0.0, 1.0]], count, axis=0).repeat(DEPTH, axis=1)  # both sides at once: each call has its price
+    for _ in range(BISECTIONS):
+        middle = 0.5 * (inner + outer)
+        is_inside = log_density(middle) > fallen
+        inner, outer = np.where(is_inside, middle, inner), np.where(is_inside, outer, middle)
+    return np.concatenate([outer[:, :DEPTH], mode, outer[:, DEPTH:]], axis=1)
+
+
+def _modes_of(log_density: LogDensity, count: int) -> Floats:
+    """The modes by golden sections: a logarithm rises up to the mode, and falls behind it."""
     low, high = np.zeros((count, 1)), np.ones((count, 1))
-    for _ in range(2 * BISECTIONS):  # by thirds: the logarithm rises up to the mode, and falls behind it
-        left, right = low + (high - low) / 3.0, high - (high - low) / 3.0
-        rises = log_density(left) < log_density(right)
+    left, right = high - GOLDEN, low + GOLDEN
+    at_left, at_right = log_density(left), log_density(right)
+    for _ in range(GOLDEN_STEPS):
+        rises = at_left < at_right
         low, high = np.where(rises, left, low), np.where(rises, high, right)
-    mode = 0.5 * (low + high)
-    fallen = log_density(mode) - 0.5 * np.arange(1, DEPTH + 1) ** 2
-    sides = []
-    for end in (0.0, 1.0):
-        inner, outer = np.repeat(mode, DEPTH, axis=1), np.full((count, DEPTH), end)
-        for _ in range(BISECTIONS):
-            middle = 0.5 * (inner + outer)
-            is_inside = log_density(middle) > fallen
-            inner, outer = np.where(is_inside, middle, inner), np.where(is_inside, outer, middle)
-        sides.append(outer)
-    return np.concatenate([sides[0][:, ::-1], mode, sides[1]], axis=1)
+        new = np.where(rises, low + GOLDEN * (high - low), high - GOLDEN * (high - low))
+        at_new = log_density(new)
+        left, right = np.where(rises, right, new), np.where(rises, new, left)
+        at_left, at_right = np.where(rises, at_right, at_new), np.where(rises, at_new, at_left)
+    return 0.5 * (low + high)
 
 
 def panels_for(edges: Floats, begin: float) -> Panels:

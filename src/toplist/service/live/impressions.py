@@ -14,6 +14,7 @@ from toplist.service.live.learners import LoadedLearner
 from toplist.service.live.quarantine import Contained, reason_of
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.state import LiveState
+from toplist.service.live.together import Changed, Together
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.uplift_sums import compared_list
 from toplist.service.log.events import ListEvent, ListOutcome, MergedReport, QuarantinedEvent, decode_learner, encode
@@ -36,6 +37,7 @@ from toplist.service.store.row_kinds import (
 from toplist.service.wire import Report, ReportReply
 
 CLOSED_AT_ONCE = 100  # impressions; more would keep requests waiting
+FEW_CLICKS = 100  # of a report; one with more takes as long as several others
 BYTES_CLOSED_AT_ONCE = 16 << 20  # of their lists, where these have many features
 
 ListEvents = dict[int, ListEvent]  # lists that had to be read from the log, by seq
@@ -50,11 +52,15 @@ class TakenReport(Struct, frozen=True, gc=False):
     ranking: str | None  # its name; None if it was deleted
 
 
+Outcome = tuple[TakenReport, str | None]  # with what closed the list, if the report did
+
+
 class Impressions:
     """Reports, and the closing of impressions whose click window is over."""
 
     def __init__(self, transactions: Transactions) -> None:
         self._transactions = transactions
+        self._together = Together(transactions, self._take_at_hand)
         self.learned: Counter[str] = Counter()  # lists since the start, by what closed them
 
     async def report(self, impression: str, report: Report) -> ReportReply:
@@ -63,32 +69,47 @@ class Impressions:
 
     async def take(self, impression: str, report: Report) -> TakenReport:
         """Take in a report of a list, and say what became of it; equal reports get equal replies at any time."""
-        now = self._transactions.clock()
-        until = now if self._transactions.clock.is_believed else 0
-        state, one, lists = self._at_hand(impression, until, report.final) or await self._prepare(
-            impression, now, until, final=report.final
-        )
-        try:
-            was_open = one.is_open
-            if one.damage is not None and was_open:
-                merged, rows = MergedReport(), close_rows(state, one, lists, now, one.due)
-            elif one.items is None:
-                raise NotFound(f"The list of this impression cannot be read: {one.damage}")
-            else:
-                merged = report_in_positions(report, one.items)
-                rows = close_rows(state, one, lists, now, until) or report_rows(state, one, merged, lists, now)
-            reply = report_reply(impression, one, merged)
-            ranking = state.rankings_by_id.get(one.ranking)
-            outcome = ("counted" if rows else "duplicate") if reply.counted else str(reply.why)
-            taken = TakenReport(reply, outcome, None if ranking is None else ranking.name)
-            reason = one.outcome.reason if was_open else None  # now, as another report may close it during the commit
-        except BaseException as problem:
-            self._transactions.fail_change(problem)
-            raise
-        del lists  # large ones, and the disk may be slow
-        await state.commits.write(rows)
+        is_short = report.seen is None and len(report.clicks) <= FEW_CLICKS
+        known = await self._together.ask(impression, report) if is_short else None
+        taken, reason = known if known is not None else await self._take_prepared(impression, report)
         self._count_learned(reason)
         return taken
+
+    def _take_at_hand(self, now: int, impression: str, report: Report) -> Changed[Outcome] | None:
+        """Take in a report; None if that needs a read."""
+        prepared = self._at_hand(impression, self._until(now), report.final)
+        return None if prepared is None else self._take(impression, prepared, report, now)
+
+    async def _take_prepared(self, impression: str, report: Report) -> Outcome:
+        """Take in a report, after the reads that it needs."""
+        now = self._transactions.clock()
+        prepared = await self._prepare(impression, now, self._until(now), final=report.final)
+        with self._transactions.change():
+            outcome, rows = self._take(impression, prepared, report, now)
+        del prepared  # perhaps with large lists, and the disk may be slow
+        await self._transactions.commit(rows)
+        return outcome
+
+    def _until(self, now: int) -> int:
+        """The time up to which click windows have ended: none has while the clock is not believed."""
+        return now if self._transactions.clock.is_believed else 0
+
+    def _take(self, impression: str, prepared: Prepared, report: Report, now: int) -> Changed[Outcome]:
+        state, one, lists = prepared
+        was_open = one.is_open
+        if one.damage is not None and was_open:
+            merged, rows = MergedReport(), close_rows(state, one, lists, now, one.due)
+        elif one.items is None:
+            raise NotFound(f"The list of this impression cannot be read: {one.damage}")
+        else:
+            merged = report_in_positions(report, one.items)
+            rows = close_rows(state, one, lists, now, self._until(now)) or report_rows(state, one, merged, lists, now)
+        reply = report_reply(impression, one, merged)
+        ranking = state.rankings_by_id.get(one.ranking)
+        outcome = ("counted" if rows else "duplicate") if reply.counted else str(reply.why)
+        taken = TakenReport(reply, outcome, None if ranking is None else ranking.name)
+        # The reason now, as another report may close it during the commit.
+        return (taken, one.outcome.reason if was_open else None), rows
 
     async def activate(self, impression: str) -> ReportReply:
         """Start the click window of a deferred list, which is shown now."""

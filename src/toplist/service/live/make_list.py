@@ -27,6 +27,7 @@ from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.request_errors import request_error
 from toplist.service.live.segments import check_segment_room
 from toplist.service.live.state import LiveState, RememberedRequest, request_conflict
+from toplist.service.live.together import Together
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.unrecorded import UnrecordedLists
 from toplist.service.live.weigh_list import ListWeigher, WeighedDraft
@@ -67,6 +68,7 @@ class Lists:
         self._transactions, self._compiler, self._most_segments = transactions, compiler, most_segments
         self._ids, self.unrecorded = ids, unrecorded
         self._weigher, self._pools = ListWeigher(), SegmentPools(transactions)
+        self._together = Together(transactions, self._make_at_hand)
 
     def make(self, name: str, request: ListRequest) -> Coroutine[Any, Any, ListReply]:
         """Make a list to show; the same request id gives the same list.
@@ -75,9 +77,33 @@ class Lists:
         """
         state = self._transactions.standby
         ranking = None if state is None else state.rankings.get(name)
-        if ranking is None or not ranking.serves_unrecorded:
+        if ranking is not None and ranking.serves_unrecorded:
+            return self._make_in_any_case(name, request)
+        if state is None or ranking is None or not is_plain(request):
             return self._make_recorded(name, request, [])
-        return self._make_in_any_case(name, request)
+        is_at_hand = state.learners.find(ranking, request.segment) is not None  # mostly; else it is not worth a turn
+        return self._make_plain(name, request) if is_at_hand else self._make_recorded(name, request, [])
+
+    async def _make_plain(self, name: str, request: ListRequest) -> ListReply:
+        """Make a list together with others if all that it needs is in memory, as it mostly is."""
+        reply = await self._together.ask(name, request)
+        return reply if reply is not None else await self._make_recorded(name, request, [])
+
+    def _make_at_hand(self, now: int, name: str, request: ListRequest) -> tuple[ListReply, list[Row]] | None:
+        """A list and its rows; None if it needs a read, a compilation, much memory or another kind of list."""
+        state = self._transactions.ready_state
+        ranking = None if state is None else state.rankings.get(name)
+        if state is None or ranking is None or not ranking.items or ranking.compiled is not ranking.settings:
+            return None
+        if ranking.has_groups or wants_propensities(ranking, request):
+            return None
+        if ranking.can.needs_features and ranking.list_bytes(request.positions) >= SMALL:
+            return None
+        learner = state.learners.find(ranking, request.segment)
+        if learner is None or learner.is_far_behind:
+            return None
+        made, event, rows = self._make(state, ranking, request, now, None, None, None)
+        return list_reply(made, event, name, request), rows
 
     async def _make_in_any_case(self, name: str, request: ListRequest) -> ListReply:
         """Make a list, from memory where it cannot be recorded."""
@@ -175,7 +201,8 @@ class Lists:
                     break
                 draft = await self._weigher.draft(state, ranking, request)
             try:
-                made, event, rows = self._make(state, ranking, request, draft if weighs else None, placed, begun)
+                now = self._transactions.clock()
+                made, event, rows = self._make(state, ranking, request, now, draft if weighs else None, placed, begun)
                 reply = list_reply(made, event, name, request)
             except BaseException as problem:
                 self._transactions.fail_change(problem)
@@ -228,11 +255,10 @@ class Lists:
         return list_reply(made, event, name, request)
 
     def _make(
-        self, state: LiveState, ranking: LiveRanking, request: ListRequest, draft: WeighedDraft | None,
+        self, state: LiveState, ranking: LiveRanking, request: ListRequest, now: int, draft: WeighedDraft | None,
         placed: ListPlacement | None, begun: BegunRanker | None,
     ) -> tuple[ImpressionState, ListEvent, list[Row]]:  # fmt: skip
         """A new list, or the drafted one, or the baseline in its place; its event, and all of its rows."""
-        now = self._transactions.clock()
         rows: list[Row] = []
         had_learner = ranking.has_learner
         learner = state.learners.get(ranking, request.segment)
@@ -305,6 +331,12 @@ def _stands(state: LiveState, made: ImpressionState, known: RememberedRequest, r
 
 def _cannot_serve_yet(ranking: LiveRanking, problem: InvalidInput) -> Conflict:
     return Conflict(f"The ranking {ranking.name!r} cannot serve yet: {problem}")
+
+
+def is_plain(request: ListRequest) -> bool:
+    """Whether a request is small, and was never sent before."""
+    names_items = request.among is not None or request.exclude or request.pins or request.features is not None
+    return not names_items and request.request_id is None
 
 
 def wants_propensities(ranking: LiveRanking, request: ListRequest) -> bool:

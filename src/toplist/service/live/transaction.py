@@ -153,6 +153,7 @@ class Transactions:
         """Wait for commits in progress, write snapshots of learners, and close the store."""
         if self._store is None or self._commits is None:
             return
+        await asyncio.sleep(0)  # changes that were asked for are made: see `Together`
         self._stopping = True
         self._let_go()
         if self._reload is not None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import monotonic
+from typing import Any
 
 from toplist.service.errors import StoreUnavailable
 from toplist.service.store.commit_thread import CommitThread
@@ -17,8 +18,11 @@ GATHERED = 4  # changes of a commit from which on the next one waits for others 
 GATHER_SECONDS = 0.001  # that one look for them takes, where the store is far
 MOST_LOOKS = 3  # on a busy machine one takes longer, in which the loop receives more
 USUAL_SHARE = 7 / 8  # of the changes that were usual which still are after a smaller commit
-IDLE_TURNS = 2  # of the loop: what one turn receives is handled in the next
+IDLE_TURNS = 3  # of the loop: what one turn receives is handled in the next, and handed over in the one after that
 SLOW_SECONDS = 1.0  # a commit that takes longer is in trouble
+
+
+Waiting = tuple[asyncio.Future[Any], Any]  # the future of a change, and its result once it is committed
 
 
 @dataclass
@@ -47,13 +51,13 @@ class GroupCommit:
     def __init__(self, store: Store, on_failure: Callable[[Exception], None]) -> None:
         self._store = store
         self._on_failure = on_failure
-        self._loop = asyncio.get_running_loop()  # kept: to ask for it takes a call of the system
+        self.loop = asyncio.get_running_loop()  # kept: to ask for it takes a call of the system
         self._rows: list[Row] = []  # of the next commit
-        self._waiting: list[asyncio.Future[None]] = []
+        self._waiting: list[Waiting] = []
         self._committing: list[Row] = []  # of the commit in progress
         self._watching: list[list[EventRow]] = []
         self._task: asyncio.Task[None] | None = None
-        self._thread = CommitThread(self._loop)
+        self._thread = CommitThread(self.loop)
         self._usual = 0  # changes of a commit: those of the last one, or of larger ones not long before
         self._looking: asyncio.Future[None] | None = None  # done once as many wait, or a look is over
         self.last_seq = 0  # of the last event handed over, committed or not
@@ -81,10 +85,15 @@ class GroupCommit:
 
     def write(self, rows: Sequence[Row]) -> asyncio.Future[None]:
         """Take rows now; the future is done once they and all rows before are committed."""
-        written: asyncio.Future[None] = self._loop.create_future()
+        written: asyncio.Future[None] = self.loop.create_future()
+        self.write_together(rows, [(written, None)])
+        return written
+
+    def write_together(self, rows: Sequence[Row], waiting: Sequence[Waiting]) -> None:
+        """Take the rows of several changes now; each future gets its result once all of them are committed."""
         if not rows and not self.pending:
-            written.set_result(None)
-            return written
+            _tell(waiting)
+            return
         add = self._rows.append
         for row in rows:
             if type(row) is EventRow:
@@ -94,12 +103,11 @@ class GroupCommit:
                 add(row)
         for watched in self._watching:
             watched.extend(row for row in rows if type(row) is EventRow)
-        self._waiting.append(written)
+        self._waiting += waiting
         if self._looking is not None and len(self._waiting) >= self._usual:
             self._end_look()
         if self._task is None:
-            self._task = self._loop.create_task(self._work())
-        return written
+            self._task = self.loop.create_task(self._work())
 
     def _with_rising_time(self, event: EventRow) -> EventRow:
         """The log is searched by time, so times never fall, except where an event says that the clock was corrected."""
@@ -173,9 +181,7 @@ class GroupCommit:
                     self._fail(waiting, problem)
                     continue
                 self._committing = []
-                for future in waiting:
-                    if not future.done():  # its client may have left
-                        future.set_result(None)
+                _tell(waiting)
                 await asyncio.sleep(0)  # their replies are sent before the next commit occupies the loop's thread
                 self._usual = max(len(waiting), int(self._usual * USUAL_SHARE) if self._store.is_far else 0)
                 if self._usual >= GATHERED:
@@ -206,8 +212,8 @@ class GroupCommit:
         for _ in range(MOST_LOOKS):
             if len(self._waiting) >= self._usual:
                 return
-            self._looking = self._loop.create_future()
-            timer = self._loop.call_later(GATHER_SECONDS, self._end_look)
+            self._looking = self.loop.create_future()
+            timer = self.loop.call_later(GATHER_SECONDS, self._end_look)
             try:
                 await self._looking
             finally:
@@ -228,7 +234,7 @@ class GroupCommit:
         self._troubled = (self._troubled or begun) if self._was_slow else None
         self._begun = None
 
-    def _fail(self, waiting: list[asyncio.Future[None]], problem: Exception) -> None:
+    def _fail(self, waiting: list[Waiting], problem: Exception) -> None:
         """Fail all queued rows as well: they were built on those of the failed commit."""
         all_waiting = waiting + self._waiting
         self.refused_from = self.first_pending_seq()
@@ -236,6 +242,13 @@ class GroupCommit:
         self._on_failure(problem)
         if not isinstance(problem, StoreUnavailable):
             problem = StoreUnavailable(f"The store cannot be written to: {problem!r}; check its disk.")
-        for future in all_waiting:
+        for future, _ in all_waiting:
             if not future.done():
                 future.set_exception(problem)
+
+
+def _tell(waiting: Sequence[Waiting]) -> None:
+    """Give each future its result."""
+    for future, result in waiting:
+        if not future.done():  # its client may have left
+            future.set_result(result)

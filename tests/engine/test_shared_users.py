@@ -6,8 +6,8 @@ import numpy as np
 from without_device import signature_of
 
 from toplist.engine.gpu.batch import BatchLayout
-from toplist.engine.gpu.shared_users import users_of_shared_types
 from toplist.engine.player import Player, RunSetup
+from toplist.engine.shared_users import users_of_shared_types
 from toplist.leaderboard import read_suite
 from toplist.policies import make
 
