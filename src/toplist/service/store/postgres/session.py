@@ -47,7 +47,7 @@ class Fenced(NotOwner):
         self.part = part
 
 
-class Moved(Fenced, LogMoved):
+class MovedOn(Fenced, LogMoved):
     """The owner of a divided ranking has written to the log of a part: nothing of this commit was."""
 
 
@@ -243,7 +243,7 @@ def explain(problem: psycopg.Error) -> StoreUnavailable:
         named = _PART(problem.diag.message_primary or "")
         part = None if named is None else int(named[1])
         if problem.sqlstate == MOVED:
-            return Moved("Another server has changed a ranking of this store; nothing was written.", part)
+            return MovedOn("Another server has changed a ranking of this store; nothing was written.", part)
         return Fenced("Another server has taken over this store; nothing was written.", part)
     if problem.sqlstate == "3F000" or isinstance(problem, psycopg.errors.UndefinedTable):
         return StoreUnavailable(

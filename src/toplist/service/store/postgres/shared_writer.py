@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from toplist.service.store.postgres.round_trip import Statement
-from toplist.service.store.postgres.session import Fenced, Moved, Refusal, Session
+from toplist.service.store.postgres.session import Fenced, MovedOn, Refusal, Session
 
 
 class Share:
@@ -99,7 +99,7 @@ class SharedWriter:
 
     def count(self, fenced: Fenced, commits: int = 1) -> None:
         """Count commits that failed so."""
-        if isinstance(fenced, Moved):
+        if isinstance(fenced, MovedOn):
             self.moved += commits
         else:
             self.fenced += commits
