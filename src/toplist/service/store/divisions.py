@@ -16,7 +16,7 @@ def division_of(segment: str | None, divisions: int) -> int:
     """The division of a segment; lists without a segment are in division 0.
 
     >>> [division_of(segment, 4) for segment in (None, "de", "fr", "it")]
-    [0, 0, 3, 1]
+    [0, 2, 1, 2]
     """
     return 0 if segment is None else text_hash(segment) % divisions
 
