@@ -45,7 +45,7 @@ def test_intervals_hold_the_truth() -> None:
         attraction = np.random.default_rng([seed, 5]).beta(1.5, 4.0, (2, 6))
         log, truth = made_log(attraction, 600, disorder=1.5, seed=seed)
         found = advise(
-            log, 3, models=["dcm"], policies=["dcm-ts"], draws=8, lists=200, seed=seed, threads=1, compiled=False
+            log, 3, models=["dcm"], policies=["dcm-ts"], draws=8, lists=100, seed=seed, threads=1, compiled=False
         )
         true = true_curves(found, truth, log, ["dcm-ts"], 3, seed, 1, False)
         gain = float(true["dcm-ts"][-1] - true["logged ranking"][-1])

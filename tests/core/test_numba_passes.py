@@ -13,6 +13,9 @@ import numba
 import numpy as np
 import pytest
 from numba.core import base, compiler, event, utils
+from numba.core.datamodel import packer
+from numba.core.types import functions
+from numba.np import arrayobj
 
 from toplist.core.compiling import compiled, helper
 from toplist.core.compiling.numba_passes import is_ordinary
@@ -97,6 +100,21 @@ def constant_index(value: Any) -> Any:
     return pair[0] + pair[1].weight + pair[1][0][0]
 
 
+def structures(value: Any) -> Any:
+    """Iterators, slices and complex numbers, which numba has in memory, in several blocks."""
+    total = 0.0
+    for i, entry in enumerate(value.rows[0]):
+        total += i * entry
+    for count, weight in zip(value.inner.counts, value.rows[2]):  # noqa: B905 - numba knows no `strict`
+        total += count * weight
+    for i in range(7, 0, -value.number):
+        total += value.inner.counts[i]
+    here = slice(1, value.number) if total > 0.0 else slice(0, 1)
+    total += value.rows[0, here].sum() + value.inner.counts[::-2].sum()
+    turned = complex(total, 1.0) * complex(1.0, value.inner.weight)
+    return turned.real - turned.imag
+
+
 def sum_row(row: Any, nothing: Any = None) -> Any:
     if nothing is None:
         total = 0.0
@@ -127,7 +145,17 @@ def asks_for_a_type(value: Any) -> float:
     return 1.0 if isinstance(value.number, int) else 2.0
 
 
-ORDINARY = (outer_parts, negative_indices, types_of_a_variable, search, swap, views, constant_index, omitted)
+ORDINARY = (
+    outer_parts,
+    negative_indices,
+    types_of_a_variable,
+    search,
+    swap,
+    views,
+    constant_index,
+    structures,
+    omitted,
+)
 
 
 @pytest.mark.parametrize("function", [*ORDINARY, closure, asks_for_a_type], ids=lambda function: function.__name__)
@@ -183,7 +211,10 @@ def test_arguments_are_not_put_together_for_a_field(tmp_path: Path, monkeypatch:
 
 def test_numba_is_as_before_after_compiling() -> None:
     def changed() -> tuple[Any, ...]:
-        return event.start_event, utils.order_by_target_specificity, compiler.compile_extra, base.BaseContext.refresh
+        return (
+            event.start_event, utils.order_by_target_specificity, compiler.compile_extra, base.BaseContext.refresh,
+            functions.BaseFunction.get_call_type, packer.ArgPacker.assign_names, arrayobj.make_array,
+        )  # fmt: skip
 
     before = changed()
     compiled(swap)(example()._replace(number=4.0))  # type: ignore[arg-type]

@@ -133,8 +133,8 @@ def compare_lists(
 
 @pytest.mark.parametrize(("items", "positions"), [(60, 3), (40, 1), (5, 3)])
 def test_lists_are_those_of_drawing_for_everything(items: int, positions: int) -> None:
-    """List for list over 100,000 steps, with all candidates or some of them, and with far fewer draws."""
-    steps = 100_000
+    """List for list over 40,000 steps, with all candidates or some of them, and with far fewer draws."""
+    steps = 40_000
     problem, rng = Problem(items, positions, 0, steps), np.random.default_rng(items)
     policy = make("pbm-ts").prepare(problem)
     belief, page, slate = policy.begin(problem), empty_page(positions), policy.slate(problem)

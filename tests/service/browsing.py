@@ -250,6 +250,16 @@ class Site(_Threaded):
         reply(request, 200, text.encode(), headers)
 
 
+def clear(page: Page) -> None:
+    """Leave an empty page for the next test: no document, no routes, nothing stored."""
+    page.unroute_all()
+    if page.url != "about:blank":
+        page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+    page.context.clear_cookies()
+    page.mouse.move(0, 0)
+    page.goto("about:blank")
+
+
 class Watched:
     """The console of a page: what went wrong."""
 

@@ -10,6 +10,7 @@ descriptors for the standard streams and for a pipe into which it writes the exi
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import runpy
@@ -221,7 +222,15 @@ if __name__ == "__main__":
 
     import toplist.cli.serve
     import toplist.service.run
+    from toplist.core.compiling import compiled
+    from toplist.core.randomness import branch
+    from toplist.service.http import openapi
 
     assert double, toplist
+    for with_keys in (False, True):
+        openapi.document_json(with_keys=with_keys)
+    compiled(branch)(1, 2)  # numba makes itself ready for its first function, which takes 0.2 s
+    gc.collect()
+    gc.freeze()  # what a child never changes is not copied
     if (asked := _serve(socket.socket(fileno=int(sys.argv[1])))) is not None:
         _become(*asked)

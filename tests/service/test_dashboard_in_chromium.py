@@ -9,7 +9,7 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 import pytest
-from browsing import Server, Watched, chromium, eventually
+from browsing import Server, Watched, chromium, clear, eventually
 from playwright.sync_api import Browser, Page
 
 from toplist.service.http.auth import hash_api_key
@@ -85,11 +85,17 @@ def is_live(page: Page) -> None:
     page.wait_for_selector("#status.well:has-text('live')", timeout=30_000)
 
 
+@pytest.fixture(scope="module")
+def kept_page(opened: Running) -> Page:
+    """One page for all tests that need no other: a new one takes as long as a test."""
+    return view(opened)
+
+
 @pytest.fixture
-def page(opened: Running) -> Iterator[Page]:
-    page = view(opened)
-    yield page
-    page.context.close()
+def page(kept_page: Page) -> Iterator[Page]:
+    """The page, empty, without what the test before has left."""
+    yield kept_page
+    clear(kept_page)
 
 
 VIEWS = {

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-from browsing import Server, Watched, chromium, eventually
+from browsing import Server, Watched, chromium, clear, eventually
 from playwright.sync_api import Browser, Download, Page
 
 import toplist
@@ -58,11 +58,17 @@ def view(opened: Opened, width: int = 1000, scheme: Literal["light", "dark"] = "
     return context.new_page()
 
 
+@pytest.fixture(scope="module")
+def kept_page(opened: Opened) -> Page:
+    """One page for all tests that need no other: a new one takes as long as a test."""
+    return view(opened)
+
+
 @pytest.fixture
-def page(opened: Opened) -> Iterator[Page]:
-    page = view(opened)
-    yield page
-    page.context.close()
+def page(kept_page: Page) -> Iterator[Page]:
+    """The page, empty, without what the test before has left."""
+    yield kept_page
+    clear(kept_page)
 
 
 def go(page: Page, server: Server, fragment: str = f"{LINK}&{POLICIES}") -> None:

@@ -46,7 +46,7 @@ def test_the_best_is_that_of_scoring_all(scoring: Any, least: int, most: int) ->
     random = np.random.default_rng(most)
     labels = random.integers(-(2**62), 2**62, len(belief.examined))
     budget = 0.0
-    for turn in range(120):
+    for turn in range(60):
         begin = (turn % SPANS) * STRIDE
         for item in begin + random.integers(0, STRIDE, 1 if turn % 3 else 100):
             belief.examined[item] = random.integers(least, most)

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from numba.core import itanium_mangler
+from numba.core.compiler_lock import global_compiler_lock
 
 from toplist.core.compiling.numba_lowering import ShortLowering
 from toplist.core.compiling.numba_passes import ShortPipeline, is_ordinary
@@ -22,8 +23,8 @@ from toplist.core.compiling.replaced import replaced
 
 @contextmanager
 def short_cuda() -> Iterator[None]:
-    """Context in which numba-cuda compiles so."""
-    with replaced(*_replacements()), shorter_resolution("numba.cuda"):
+    """Context in which numba-cuda compiles so; code for the CPU is compiled in no other thread meanwhile."""
+    with global_compiler_lock, replaced(*_replacements()), shorter_resolution("numba.cuda"):
         yield
 
 

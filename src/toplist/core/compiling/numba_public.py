@@ -44,4 +44,7 @@ def no_garbage_collection() -> Iterator[None]:
         yield
     finally:
         if was_enabled:
+            if not gc.get_freeze_count():  # else somebody else has frozen objects
+                gc.freeze()
+                gc.unfreeze()  # to the oldest generation, or the next collection of young objects would look at all
             gc.enable()

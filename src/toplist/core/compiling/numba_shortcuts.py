@@ -13,17 +13,21 @@ from importlib.util import find_spec
 from typing import Any
 
 from numba.core import compiler, event, utils
+from numba.core.datamodel import packer
 from numba.core.types import functions
 from numba.core.typing import context as typing_context
 from numba.np import linalg
 
 from toplist.core.compiling import numba_public
+from toplist.core.compiling.numba_structures import fields_as_values
 from toplist.core.compiling.replaced import replaced
 
 order_templates: Any = utils.order_by_target_specificity
 get_call_type: Any = functions.BaseFunction.get_call_type
 _orders: dict[Any, Any] = {}
 _shared: dict[Any, Any] = {}
+_packers: dict[Any, Any] = {}
+_structures = fields_as_values("numba.core.cgutils", "numba.np.arrayobj")
 
 
 def shared_flags(flags: Any) -> Any:
@@ -70,6 +74,7 @@ def shortcuts(compile_callee: Callable[..., Any]) -> Iterator[None]:
         numba_public.no_garbage_collection(),
         shorter_resolution("numba.core"),
         replaced(
+            *_structures,
             (typing_context, "order_by_target_specificity", _ordered),
             (compiler, "compile_extra", compile_callee),
             # How long it holds its locks is measured at every call of LLVM, for all functions that are under way.
@@ -95,7 +100,16 @@ def shorter_resolution(package: str) -> Iterator[None]:
             known[key] = get_call_type(function, context, args, kws)
         return known[key]
 
+    def get_arg_packer(context: Any, args: Any) -> Any:
+        key = context.data_model_manager, tuple(args)
+        if key not in _packers:
+            _packers[key] = packer.ArgPacker(*key)  # type: ignore[no-untyped-call]
+        return _packers[key]
+
     with replaced(
+        # A belief and a cache may have some hundred fields, each of which is an argument: they need no names.
+        (contexts[0], "get_arg_packer", get_arg_packer),
+        (packer.ArgPacker, "assign_names", _ignore),
         # An operator has dozens of templates, which are tried for each of its uses.
         (functions.BaseFunction, "get_call_type", resolve),
         (utils, "order_by_target_specificity", _ordered),

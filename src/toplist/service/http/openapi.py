@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 from http import HTTPStatus
 from typing import Any
 
@@ -75,6 +76,7 @@ def document(routes: Iterable[Route] = ROUTES, *, with_keys: bool = True) -> dic
     return whole
 
 
+@cache  # it takes 15 ms, and is asked for again when settings are read again
 def document_json(*, with_keys: bool) -> bytes:
     """The document as JSON."""
     return msgspec.json.format(msgspec.json.encode(document(with_keys=with_keys)), indent=1)
