@@ -63,6 +63,7 @@ GROUPS = {
     "segments": {"delete": "delete_segment"},
     "uplift": {"uplift": "uplift_of", "click_through": "click_through"},
     "retention": {"forget_old": "forget_old", "purge_deleted": "purge_deleted"},
+    "guardrails": {"check": "check_guardrails"},
 }
 
 
@@ -367,6 +368,9 @@ class Double:
     def log_pages(self, after: int, kinds: Sequence[str]) -> DoublePages:
         return DoublePages([one for one in self.log if one.kind in kinds], after, self.ranking_id)
 
+    def divided_rankings(self) -> dict[int, Any]:
+        return {}
+
     async def segment_pages(self, name: str, segment: str, after: int = 0) -> DoublePages:
         found = [one for one in self.log if (one.ranking, one.segment) == (name, segment)]
         return DoublePages(found, after, self.ranking_id)
@@ -425,10 +429,12 @@ class Double:
         self._note(name, "imported", {"by": by})
         return ImportReply(ranking=name, segment=segment, policy=ranking.policy, learned=0, items=0)
 
-    async def event_pages(self, name: str, after: int = 0, kinds: Collection[str] | None = None) -> DoublePages:
+    async def event_pages(
+        self, name: str, after: int = 0, kinds: Collection[str] | None = None, cursor: str | None = None
+    ) -> DoublePages:
         await self.ranking(name)
         found = [one for one in self.log if one.ranking == name and (kinds is None or one.kind in kinds)]
-        return DoublePages(found, after)
+        return DoublePages(found, after if cursor is None else int(cursor))
 
     async def recent_pages(self, name: str, segment: str | None, after: int, limit: int) -> DoublePages:
         await self.ranking(name)
@@ -441,6 +447,9 @@ class Double:
 
     async def forget_old(self, now: int | None = None) -> int:
         return 0
+
+    async def check_guardrails(self) -> None:
+        return None
 
     async def purge_deleted(self) -> bool:
         return False

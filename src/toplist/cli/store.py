@@ -107,7 +107,7 @@ def copy(store: Path | str, target: str, partitions: int | None) -> int:
     """Copy the committed state of the store to an empty store, of the same kind or another, divided or not."""
     from toplist.service.cluster.placing import partition_of
     from toplist.service.log.copy_parts import copy_parts
-    from toplist.service.store.address import checked_store, note_copied, open_targets, shown_store
+    from toplist.service.store.address import checked_store, note_copied, note_divided, open_targets, shown_store
     from toplist.support.files import private_files
     from toplist.support.progress_bar import ShareBar
     from toplist.support.tables import count_text
@@ -121,6 +121,8 @@ def copy(store: Path | str, target: str, partitions: int | None) -> int:
         copied = copy_parts(sources, targets, lambda name: partition_of(name, len(targets)), bar)
     if copied.until:
         note_copied(place, copied.until)
+    if copied.has_divided:
+        note_divided(place)
     print(f"{count_text(copied.rows, 'row')} of {shown_store(str(store))} are copied to {shown_store(target)}.")
     return Exit.FINE
 
@@ -173,8 +175,11 @@ def check(store: Path | str, policies: OwnSources) -> int:
 
     Rankings whose learners were made with other code of their policy are named, but are no fault.
     """
+    from itertools import chain
+
     from toplist.policies.own import load_own_policies
     from toplist.service.errors import StoreUnavailable
+    from toplist.service.log.division_readers import differing_divisions
     from toplist.service.log.tallies import differing_uplifts
     from toplist.service.log.verify import code_warnings, quarantined, rebuild_learners
     from toplist.support.tables import count_text
@@ -182,7 +187,8 @@ def check(store: Path | str, policies: OwnSources) -> int:
     damages = learners = differing = incomparable = 0
     load_own_policies(policies)
     with ExitStack() as opened:
-        for reader in [opened.enter_context(closing(part)) for part in open_parts(store)]:
+        parts = [opened.enter_context(closing(part)) for part in open_parts(store)]
+        for part, reader in enumerate(parts):
             damaged: set[int] = set()
             is_readable = True
             for damage in reader.find_damage():
@@ -206,7 +212,7 @@ def check(store: Path | str, policies: OwnSources) -> int:
                     if rebuilt.incomparable:
                         incomparable += 1
                         print(rebuilt.remark)
-                for sentence in differing_uplifts(reader):
+                for sentence in chain(differing_uplifts(reader), differing_divisions(reader, part, len(parts))):
                     differing += 1
                     print(sentence)
             except StoreUnavailable as problem:

@@ -51,6 +51,23 @@ class NotOwner(StoreUnavailable):
     """Another server serves the store now; this one takes over when the other ends."""
 
 
+class LogMoved(NotOwner):
+    """Another server wrote to the log of this partition: nothing was written, and what was asked is done anew."""
+
+
+class OtherDivision(NotOwner):
+    """The ranking is divided otherwise than the request was routed: another partition answers it."""
+
+    def __init__(self, divisions: int) -> None:
+        super().__init__("Another partition has this segment of the ranking; ask again.")
+        self.divisions = divisions  # of the ranking; 1 where this partition does not know it
+
+
+def log_moved() -> LogMoved:
+    """The error of a request whose state was dropped for a change that another server decided: it is done anew."""
+    return LogMoved("Another server has changed a ranking of this partition; ask again.")
+
+
 def loaded_again() -> StoreUnavailable:
     """The error of a request whose state was dropped, since it may have what was never committed."""
     return StoreUnavailable(

@@ -20,6 +20,7 @@ from toplist.service.store.address import open_store as open_any_store
 CLOSE_EVERY = 0.1  # impressions whose click window has ended
 FORGET_EVERY = 60.0  # events older than the retention of their ranking
 PURGE_EVERY = 0.1  # what deleted rankings left behind
+GUARD_EVERY = 2.0  # the uplift of divided rankings that have a guardrail
 
 
 class Serving(Protocol):
@@ -109,6 +110,7 @@ def start_work(service: Service, log: Log, slower: float = 1.0) -> list[asyncio.
         asyncio.create_task(repeat(service.impressions.close_all_due, CLOSE_EVERY * slower, log, "closing")),
         asyncio.create_task(repeat(service.retention.forget_old, FORGET_EVERY, log, "retaining")),
         asyncio.create_task(repeat(service.retention.purge_deleted, PURGE_EVERY * slower, log, "purging")),
+        asyncio.create_task(repeat(service.guardrails.check, GUARD_EVERY, log, "guarding")),
     ]
 
 

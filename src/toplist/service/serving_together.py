@@ -47,6 +47,7 @@ class ServingTogether:
     def _service_of(self, partition: int, open_store: OpenStore) -> Service:
         ids = ImpressionIds(partition if self._cluster.count > 1 else None)
         made = service_of(self._settings.store, self._settings, open_store, shared=self._resources, ids=ids)
+        made.transactions.others = self._cluster
         log_code_warnings(made, self._log)
         return made
 

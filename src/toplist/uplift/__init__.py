@@ -11,9 +11,10 @@ from toplist.uplift.holdout import is_held_out, visitor_hash
 from toplist.uplift.intervals import GroupComparison, SequenceStart, UpliftInterval, compare_ratio, difference, ratio
 from toplist.uplift.sample_ratio import log_evidence
 from toplist.uplift.sums import METRICS, GroupSums, RatioEstimate, VisitorCounts
-from toplist.uplift.tally import Tally
+from toplist.uplift.tally import Tally, merged_tally
 
 __all__ = [
     "METRICS", "GroupComparison", "GroupSums", "RatioEstimate", "SequenceStart", "StopRule", "Tally", "UpliftInterval",
-    "VisitorCounts", "compare_ratio", "difference", "is_held_out", "log_evidence", "ratio", "visitor_hash",
+    "VisitorCounts", "compare_ratio", "difference", "is_held_out", "log_evidence",
+    "merged_tally", "ratio", "visitor_hash",
 ]  # fmt: skip

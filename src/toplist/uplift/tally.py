@@ -5,6 +5,7 @@ Besides this state of some forty numbers, whoever counts keeps the `VisitorCount
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from toplist.uplift.intervals import (
@@ -68,6 +69,31 @@ class Tally(NamedTuple):
         if policy is None or holdout is None or policy.mean == 0.0 or holdout.mean == 0.0:
             return None
         return compare_ratio(log_ratio(policy, holdout), self.starts[at].ratio, alpha)
+
+
+def merged_tally(tallies: Sequence[Tally], share: float) -> Tally:
+    """One state of experiments whose lists were counted apart, such as those of several partitions.
+
+    A visitor who came to several of them counts once in each. The sequences of a metric begin where those of the first
+    one do that have begun, and the evidence is that of all visitors now.
+
+    Examples
+    --------
+    >>> one = Tally().counted(True, VisitorCounts(), VisitorCounts(lists=1), share=0.5)
+    >>> merged_tally([one, one], 0.5).holdout[:3]
+    (2, 2, 2)
+    """
+    if len(tallies) < 2:
+        return tallies[0] if tallies else Tally()
+    policy, holdout = _added([one.policy for one in tallies]), _added([one.holdout for one in tallies])
+    begun = ([one.starts[n] for one in tallies if one.starts[n].ratio != 0.0] for n in range(len(METRICS)))
+    starts = tuple(found[0] if found else SequenceStart() for found in begun)
+    evidence = log_evidence(holdout.visitors, policy.visitors, share) if 0.0 < share < 1.0 else 0.0
+    return Tally(policy, holdout, starts, max(0.0, evidence))
+
+
+def _added(groups: Sequence[GroupSums]) -> GroupSums:
+    return GroupSums(*map(sum, zip(*groups, strict=True)))
 
 
 def _started(metric: int, start: SequenceStart, policy: GroupSums, holdout: GroupSums) -> SequenceStart:

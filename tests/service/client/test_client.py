@@ -487,8 +487,13 @@ def test_a_ranking_can_be_created_by_keywords(service: LocalService) -> None:
     keywords = list(inspect.signature(requests.create_ranking).parameters)
     assert keywords == ["spec", *RankingSpec.__struct_fields__]
     every: dict[str, Any] = {field: field for field in RankingSpec.__struct_fields__}
-    every |= {"baseline": ["baseline"], "pins": {"1": "tea"}}
+    every |= {"baseline": ["baseline"], "pins": {"1": "tea"}, "divisions": 2}
     assert requests.create_ranking(**every).body == RankingSpec(**every)
+
+
+def test_events_are_read_behind_a_number_or_a_cursor() -> None:
+    assert requests.events("a", 7).query == {"after": 7, "limit": 1000}
+    assert requests.events("a", "7-0", 3).query == {"cursor": "7-0", "limit": 3}
 
 
 def test_a_ranking_is_created_from_a_spec_or_from_keywords() -> None:

@@ -591,7 +591,8 @@ def test_an_export_that_fails_halfway_is_broken_off_and_logged(
                 raise error
             return await super().__anext__()
 
-    async def broken_pages(name: str, after: int) -> DoublePages:
+    async def broken_pages(name: str, after: int, cursor: str | None) -> DoublePages:
+        assert cursor is None
         return BrokenPages([event for event in service.double.log if event.ranking == name], after)
 
     monkeypatch.setattr(service.double, "event_pages", broken_pages)

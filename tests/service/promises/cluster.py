@@ -10,7 +10,7 @@ from contextlib import closing
 from math import ceil, inf
 from pathlib import Path
 from statistics import median
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psycopg
 from postgres_server import PostgresServer
@@ -19,11 +19,11 @@ from toplist.service.store.copy import Target, copy_store
 from toplist.service.store.postgres import PostgresReader
 from toplist.service.store.sqlite import SQLiteReader, SQLiteStore
 
-from .altered import weaken_database
+from .altered import NO_FAULT, weaken_database
 from .beliefs import states
 from .broken import Broken
 from .cluster_drama import KINDS, Drama
-from .cluster_load import ITEMS, POSITIONS, RANKINGS, Load, play
+from .cluster_load import DIVIDED, DIVISIONS, ITEMS, POSITIONS, RANKINGS, Load, play
 from .cluster_servers import PARTITIONS, SERVERS, Cluster
 from .followers import Follower
 from .history import History
@@ -142,7 +142,10 @@ async def _all(
         await asyncio.to_thread(first.wait_until_ready)
         await asyncio.to_thread(weaken_database, cluster.address, fault)
         for number in range(RANKINGS):  # while no partition moves: what is refused here is not asked again
-            await asyncio.to_thread(first.create, f"ranking-{number}", ITEMS, POSITIONS, click_window=WINDOW)
+            # Where a fence is missing, the first change of a divided ranking fails, before anything is to be noticed.
+            is_divided = number < DIVIDED and fault == NO_FAULT
+            more: dict[str, Any] = {"divisions": DIVISIONS} if is_divided else {}
+            await asyncio.to_thread(first.create, f"ranking-{number}", ITEMS, POSITIONS, click_window=WINDOW, **more)
         for server in others:
             server.launch()
         for server in others:

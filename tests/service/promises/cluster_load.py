@@ -13,6 +13,7 @@ from .journal import Journal
 from .takeovers import PATIENCE
 
 RANKINGS, ITEMS, POSITIONS, SEGMENTS = 5, 20, 4, 3
+DIVIDED, DIVISIONS = 2, 4  # the first rankings, and into how many divisions
 CONNECTIONS = 6
 THINKING = 0.06  # seconds between two visits of a visitor
 SHORT_TIMEOUT, LONG_TIMEOUT = 1.0, 10.0  # seconds after which callers hang up and ask again
@@ -60,12 +61,15 @@ class Load:
         own, number = self._caller(0), 0
         while not self._over.is_set():
             number += 1
-            path, item = f"/v1/rankings/ranking-{number % RANKINGS}", f"guest-{number}"
+            ranking = number % RANKINGS
+            path, item = f"/v1/rankings/ranking-{ranking}", f"guest-{number}"
             await own.ask("PUT", f"{path}/items", {"items": [{"id": item}]})
             await asyncio.sleep(THINKING)
             await own.ask("POST", f"{path}/items/remove", {"ids": [item]})
             request = f"guest-{number}" if self._by_library else None  # the library gives each request an id
             asked = {"deferred": True} | ({"request_id": request} if request else {})
+            if ranking < DIVIDED:  # another server than that which has removed the item
+                asked |= {"segment": f"guests-{number}"}
             self._journal.listed(await own.ask("POST", f"{path}/lists", asked), request)
 
     def start(self) -> None:

@@ -299,6 +299,7 @@ def test_servers_that_start_at_once_make_the_tables_once(address: str) -> None:
         (3,),
         (4,),
         (5,),
+        (6,),
     ]
     migrate(session)  # the release before runs on the new tables
     migrate(session, (*steps, Version("SELECT 1;", works_with=6)))

@@ -253,15 +253,15 @@ class Client(_ClientBase):
             self._sleep(self._wait(attempt, request, outcome))
             attempt += 1
 
-    def events(self, name: str, after: int = 0) -> Iterator[Event]:
+    def events(self, name: str, after: int | str = 0) -> Iterator[Event]:
         """Read the event log to its end.
 
         Parameters
         ----------
         name : str
             Name of the ranking.
-        after : int, default 0
-            Only events with a larger `seq`.
+        after : int or str, default 0
+            Only events with a larger `seq`, or behind this `cursor` in a divided ranking.
 
         Yields
         ------
@@ -269,7 +269,7 @@ class Client(_ClientBase):
         """
         while page := self.send(requests.events(name, after, _PAGE)):
             yield from page
-            after = page[-1].seq
+            after = page[-1].cursor or page[-1].seq
 
     create_ranking = _sync(requests.create_ranking)
     rankings = _sync(requests.rankings)
@@ -377,15 +377,15 @@ class AsyncClient(_ClientBase):
             await self._sleep(self._wait(attempt, request, outcome))
             attempt += 1
 
-    async def events(self, name: str, after: int = 0) -> AsyncIterator[Event]:
+    async def events(self, name: str, after: int | str = 0) -> AsyncIterator[Event]:
         """Read the event log to its end.
 
         Parameters
         ----------
         name : str
             Name of the ranking.
-        after : int, default 0
-            Only events with a larger `seq`.
+        after : int or str, default 0
+            Only events with a larger `seq`, or behind this `cursor` in a divided ranking.
 
         Yields
         ------
@@ -394,7 +394,7 @@ class AsyncClient(_ClientBase):
         while page := await self.send(requests.events(name, after, _PAGE)):
             for event in page:
                 yield event
-            after = page[-1].seq
+            after = page[-1].cursor or page[-1].seq
 
     create_ranking = _async(requests.create_ranking)
     rankings = _async(requests.rankings)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections import Counter, OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from time import monotonic
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from toplist.service.cluster.messages import Ask, ForwardedAnswer
 from toplist.service.cluster.observers import Observers
 from toplist.service.cluster.owners import DatabaseClock, Owners
 from toplist.service.cluster.partitions import MakeService, OwnedPartition, Partitions, StartWork
 from toplist.service.cluster.peers import NotSent, OutcomeUnknown, Peers
-from toplist.service.cluster.placing import partition_of
-from toplist.service.errors import StoreUnavailable
+from toplist.service.cluster.placing import REMEMBERED_NAMES, partition_of
+from toplist.service.errors import OtherDivision, StoreUnavailable
 from toplist.service.live.compiler import PolicyCompiler
 from toplist.service.log.events import decode_ranking
 from toplist.service.log.impression_id import id_time, parse_id, partition_of_id
 from toplist.service.log.settings import LearnerSettings
+from toplist.service.store.divisions import division_of, division_parts
 from toplist.service.store.group_commit import CommitCounts
 from toplist.service.store.postgres.database import Database
 from toplist.service.store.postgres.members import ClusterRows, copied_until, divide, lags, look_up
@@ -28,6 +30,8 @@ from toplist.service.wire import ClusterPartition, ClusterServer, ClusterView
 
 PATIENCE = 5.0  # seconds that a request waits for its partition to have an owner
 LONGEST_LOOK = 2.0  # seconds that a view of the cluster waits for the database
+LONGEST_HOLD = 0.1  # seconds that a change of a divided ranking waits for other owners to let it by
+HOLD, GO_ON = "hold", "go on"  # what owners say to each other, beside the names of routes
 LOOK_EVERY = 0.25  # seconds between two looks at the owners, while a request waits
 
 
@@ -79,6 +83,7 @@ class Cluster:
         self.observers: Observers
         self.requests: Counter[str] = Counter()  # since the start: answered here, forwarded, and so on
         self._telling: set[asyncio.Task[None]] = set()
+        self._divisions: OrderedDict[str, int] = OrderedDict()  # of divided rankings, as owners have said
 
     def serve_with(self, make_service: MakeService, start_work: StartWork) -> None:
         """Say how partitions are served."""
@@ -90,6 +95,7 @@ class Cluster:
     async def start(self) -> None:
         """Compile the policies of all rankings, and then take partitions."""
         self._compiler.start()
+        self.database.on_change = partial(asyncio.get_running_loop().call_soon_threadsafe, self._tell_others)
         await self._warm_up()
         await self.owners.start()
 
@@ -138,18 +144,40 @@ class Cluster:
         self._log("servers unknown", detail=detail)
 
     def _tell_others(self) -> None:
-        """A partition was taken or given back: all ask the database again."""
+        """A partition was taken or given back, or a divided ranking changed: all ask the database again."""
         self.owners.look_again()
         for address in self.owners.others():
-            task = asyncio.create_task(self.peers.tell_to_look(address))
-            self._telling.add(task)
-            task.add_done_callback(self._telling.discard)
+            self._begin(self.peers.tell_to_look(address))
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+        return task
 
     # Requests ---------------------------------------------------------------------------------------------------------
 
     def partition_of_ranking(self, name: str) -> int:
-        """The partition of a ranking."""
+        """The partition of a ranking, of division 0 where it is divided."""
         return partition_of(name, self.count)
+
+    def is_divided(self, name: str) -> bool:
+        """Whether a ranking is known to be divided."""
+        return name in self._divisions
+
+    def partition_of_segment(self, name: str, segment: str | None) -> int:
+        """The partition of a segment, as far as the ranking is known to be divided."""
+        divisions = self._divisions.get(name, 1)
+        number = division_of(segment, divisions)
+        return division_parts(self.partition_of_ranking(name), divisions, self.count)[number]
+
+    def note_divisions(self, name: str, divisions: int) -> None:
+        """An owner said into how many divisions a ranking is divided; 1: it does not know the ranking."""
+        self._divisions.pop(name, None)
+        if divisions > 1:
+            self._divisions[name] = divisions
+            if len(self._divisions) > REMEMBERED_NAMES:
+                self._divisions.popitem(last=False)
 
     def partition_of_impression(self, text: str) -> int | None:
         """The partition of an impression; None if the text is no id."""
@@ -194,7 +222,9 @@ class Cluster:
             return None
         try:
             forwarded = await self.peers.ask(address, ask)
-        except NotSent:
+        except NotSent as unsent:
+            if unsent.divisions:
+                raise OtherDivision(unsent.divisions) from None
             self.requests["not taken"] += 1
             return None
         except OutcomeUnknown:
@@ -211,6 +241,39 @@ class Cluster:
         if monotonic() >= begun + PATIENCE:
             raise StoreUnavailable("No server owns this ranking now; another one takes over soon.")
         await self.owners.wait(LOOK_EVERY)
+
+    def try_anew(self, begun: float) -> None:
+        """Count a request that a change of a divided ranking has crossed; raise once it was tried for long."""
+        self.requests["crossed"] += 1
+        if monotonic() >= begun + PATIENCE:
+            raise StoreUnavailable("Rankings of this partition change all the time; ask again.")
+
+    async def hold(self, parts: Sequence[int]) -> None:
+        """Ask the owners of partitions to begin no change, and wait a moment until they have committed what they have.
+
+        One that does not answer in time is not waited for: its commit will find out.
+        """
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LONGEST_HOLD):
+                await asyncio.gather(*(self._say(part, HOLD) for part in parts), return_exceptions=True)
+
+    def go_on(self, parts: Sequence[int]) -> Awaitable[object]:
+        """Tell these owners that the change is committed, or failed; done once they have read it."""
+        return asyncio.gather(*(self._begin(self._say(part, GO_ON)) for part in parts), return_exceptions=True)
+
+    async def _say(self, part: int, what: str) -> None:
+        """Say one of these to the owner of a partition, or do it here."""
+        held, address = self.partitions.owned.get(part), self.owners.address_of(part)
+        if held is not None:
+            await self.take_turn(held, what)
+        elif address is not None and address != self.owners.address:
+            with suppress(NotSent, OutcomeUnknown):
+                await self.peers.ask(address, Ask(self.peers.next_id(), part, what, [], b"", b"", b"-", ""))
+
+    async def take_turn(self, held: OwnedPartition, what: str) -> None:
+        """Let a change of another owner by."""
+        with held as service:
+            await (service.transactions.hold() if what == HOLD else service.transactions.go_on())
 
     def is_served_here(self, partition: int) -> bool:
         """Whether this server answers for a partition, from its memory."""

@@ -114,8 +114,8 @@ class Listener:
     async def _reply(self, link: ServerLink, ask: Ask) -> None:
         try:
             answer, parts = await self._answer(ask)
-        except NotSent:
-            link.send(Elsewhere(ask.id))
+        except NotSent as unsent:
+            link.send(Elsewhere(ask.id, unsent.divisions))
             return
         except Exception:  # a route of a later release, for one
             logger.exception("The request %r to %s, which another server forwarded, failed.", ask.request_id, ask.route)

@@ -50,6 +50,8 @@ class ForwardedAnswer(Message, frozen=True):
 class Elsewhere(Message, frozen=True):
     """The server does not own the partition: nothing was done."""
 
+    divisions: int = 0  # of the ranking, where another partition has what was asked for; 1: it is not known here
+
 
 class NextPart(Message, frozen=True):
     """Ask for the next part of a stream."""

@@ -52,6 +52,11 @@ class OwnedPartition:
         return self._store.renewed + self._lease - monotonic()
 
     @property
+    def last_seq(self) -> int:
+        """Number of the last event, as far as this server knows."""
+        return self._store.last_seq
+
+    @property
     def epoch(self) -> int | None:
         """The epoch of its owner."""
         return self._store.epoch
@@ -139,7 +144,8 @@ class Partitions:
                     self._move(number, self._give_back(held, "lost"), on_moved)
             elif not owners.is_own(number):
                 self._move(number, self._give_back(held, "handed over"), on_moved)
-            elif not held.is_serving:  # its lease ended while the database was away
+            elif not held.is_serving or row.last_seq > held.last_seq:
+                # Its lease ended while the database was away, or another server has changed a divided ranking.
                 held.service.transactions.try_again()
 
     def _move(self, number: int, work: Coroutine[Any, Any, bool], on_moved: Callable[[], None]) -> None:

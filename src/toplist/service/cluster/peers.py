@@ -18,7 +18,14 @@ ANSWER_SECONDS = 60.0  # for an answer; a statement of the database may take 30,
 
 
 class NotSent(Exception):
-    """The request had no effect: the other server could not be reached, or does not own the partition."""
+    """The request had no effect: the other server could not be reached, or does not own the partition.
+
+    `divisions` is that of its ranking where the request belongs to another partition, else 0.
+    """
+
+    def __init__(self, divisions: int = 0) -> None:
+        super().__init__()
+        self.divisions = divisions
 
 
 class OutcomeUnknown(Exception):
@@ -164,7 +171,7 @@ class Peers:
         if waiting.answer.done():  # whoever waited was cancelled
             return
         if isinstance(message, Elsewhere):
-            waiting.answer.set_exception(NotSent())
+            waiting.answer.set_exception(NotSent(message.divisions))
         else:
             waiting.answer.set_result(message)
 

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from hashlib import blake2b
+
+from toplist.service.store.divisions import text_hash
 
 REMEMBERED_NAMES = 10_000
 
 
 @lru_cache(REMEMBERED_NAMES)
 def partition_of(ranking: str, partitions: int) -> int:
-    """The partition of a ranking, which has everything that belongs to it.
+    """The partition of a ranking, which has everything that belongs to it, or to division 0 where it is divided.
 
     >>> partition_of("front-page", 16), partition_of("front-page", 1)
     (8, 0)
     """
-    return _hash(ranking) % partitions
+    return text_hash(ranking) % partitions
 
 
 def preferred_server(partition: int, addresses: Iterable[str]) -> str | None:
@@ -27,8 +28,4 @@ def preferred_server(partition: int, addresses: Iterable[str]) -> str | None:
     >>> preferred_server(0, ["10.0.0.1:8700", "10.0.0.2:8700", "10.0.0.3:8700"])
     '10.0.0.1:8700'
     """
-    return max(addresses, key=lambda address: _hash(f"{partition} {address}"), default=None)
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+    return max(addresses, key=lambda address: text_hash(f"{partition} {address}"), default=None)

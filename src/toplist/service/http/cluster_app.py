@@ -11,12 +11,12 @@ import msgspec
 from msgspec.structs import replace
 
 from toplist.service.api_keys import ApiKeySetting
-from toplist.service.cluster.cluster import Cluster
+from toplist.service.cluster.cluster import GO_ON, HOLD, Cluster
 from toplist.service.cluster.listener import Parts
 from toplist.service.cluster.messages import Ask, ForwardedAnswer, ForwardedKey
 from toplist.service.cluster.partitions import OwnedPartition
 from toplist.service.cluster.peers import NotSent, OutcomeUnknown, Peers
-from toplist.service.errors import NotFound, NotOwner, StoreUnavailable
+from toplist.service.errors import LogMoved, NotFound, NotOwner, OtherDivision, Refused, StoreUnavailable
 from toplist.service.http.app import App, AsgiScope, Encoded, Exchange, busy, make_handlers
 from toplist.service.http.auth import KnownKey
 from toplist.service.http.bodies import AS_SENT, LARGE_BODY, Receive, decode_body
@@ -24,6 +24,7 @@ from toplist.service.http.handlers import Handlers
 from toplist.service.http.live_view import EVENT_STREAM, LiveParts, state_of_part
 from toplist.service.http.logs import Log
 from toplist.service.http.overview import merge_overviews
+from toplist.service.http.problems import HttpProblem
 from toplist.service.http.replies import Send
 from toplist.service.http.routes import ROUTES
 from toplist.service.http.routing import CompiledRoute, HttpRequest, RawResponse, Response, StreamResponse
@@ -37,6 +38,10 @@ _NO_DIGEST = "0" * 64
 FROM_DATABASE = frozenset({
     "estimates", "explain", "explain_next", "export", "history", "list_items", "list_keys", "list_segments",
     "read_impression", "read_item", "read_ranking", "uplift",
+})  # fmt: skip
+# Requests about one segment; where a ranking is divided, its partition answers.
+OF_SEGMENTS = frozenset({
+    "delete_key", "delete_segment", "estimates", "explain_next", "import_ranker", "live", "make_list",
 })  # fmt: skip
 PAGE = 100  # rankings of an overview of one partition that are asked for at once
 
@@ -80,7 +85,7 @@ class ClusterApp(App):
             if self._cluster.copied_until:
                 partition = await self._partition_of_copy(route, found, raw)
             if partition is None:
-                partition = self._partition(route, found, raw)
+                partition = self._partition(route, found, query, raw)
             if partition is None:
                 response = await self._respond(exchange, self.handlers, route, found, query, raw, key)
             else:
@@ -95,11 +100,11 @@ class ClusterApp(App):
             return None
         return self._encoded(exchange, route, response)
 
-    def _partition(self, route: CompiledRoute, found: list[str], raw: bytes) -> int | None:
+    def _partition(self, route: CompiledRoute, found: list[str], query: bytes, raw: bytes) -> int | None:
         """The partition that a request is for; None: any server answers it."""
         first = route.names[0] if route.names else ""
         if first == "name":
-            return self._cluster.partition_of_ranking(found[0])
+            return self._partition_of(route, found, query, raw)
         if first == "impression":
             partition = self._cluster.partition_of_impression(found[0])
             if partition is None:
@@ -112,6 +117,20 @@ class ClusterApp(App):
             impression = self.handlers.tokens.impression(decode_body(raw, self._decode(route)).token)
             return self._cluster.partition_of_impression(impression)
         return None
+
+    def _partition_of(self, route: CompiledRoute, found: list[str], query: bytes, raw: bytes) -> int:
+        """The partition of a request about a ranking: that of its segment where the ranking is divided."""
+        name, cluster = found[0], self._cluster
+        if not cluster.is_divided(name) or route.route.name not in OF_SEGMENTS:
+            return cluster.partition_of_ranking(name)
+        hidden = self.handlers.segment_hash
+        if len(found) > 1:
+            segment: str | None = hidden.of(found[1])
+        elif route.decode is not None:
+            segment = hidden.hidden(decode_body(raw, route.decode)).segment
+        else:
+            segment = hidden.hidden(route.parse_query(query)).segment
+        return cluster.partition_of_segment(name, segment)
 
     async def _partition_of_copy(self, route: CompiledRoute, found: list[str], raw: bytes) -> int | None:
         """The partition of an impression that came from a store divided in another way, whose id tells it not."""
@@ -131,37 +150,52 @@ class ClusterApp(App):
     ) -> Response:
         """The response of this server, or of the owner of the partition.
 
-        A request is tried again only where it surely had no effect: its commit was fenced here, or see
-        `Cluster.forward`.
+        A request is tried again only where it surely had no effect: its commit was fenced here, another server has
+        changed a divided ranking meanwhile, or see `Cluster.forward`.
         """
+        begun, cluster = monotonic(), self._cluster
+        while True:
+            try:
+                return await self._try(exchange, asked, route, key)
+            except LogMoved:
+                cluster.try_anew(begun)
+            except OtherDivision as other:
+                cluster.try_anew(begun)
+                if route.names[:1] != ["name"]:  # an impression, of a ranking that was deleted meanwhile
+                    continue
+                cluster.note_divisions(asked.path[0], other.divisions)
+                asked = asked._replace(partition=self._partition_of(route, asked.path, asked.query, asked.body))
+            except NotSent:
+                await cluster.wait_for_owner(begun)
+            except NotOwner:
+                cluster.requests["fenced"] += 1
+                await cluster.wait_for_owner(begun)
+
+    async def _try(self, exchange: Exchange, asked: Asked, route: CompiledRoute, key: KnownKey | None) -> Response:
+        """One attempt to answer a request; `NotSent` where the owner of the partition is to be looked for again."""
         partition, path, query, body = asked
         name, cluster = route.route.name, self._cluster
         if name in FROM_DATABASE and not cluster.is_served_here(partition):
             cluster.requests["read"] += 1
             async with cluster.observers.question(partition) as service:
                 handlers = self._observing(partition, service)
-                response = await self._respond(exchange, handlers, route, path, query, body, key)
+                response = await self._respond_to(exchange, partition, handlers, route, path, query, body, key)
                 if isinstance(response, StreamResponse):  # its parts are read after the question
                     return response.and_then(cluster.observers.keep(partition))
                 return response
-        begun = monotonic()
-        while True:
-            held = cluster.partitions.owned.get(partition)
-            if held is not None and held.takes(name, path):
-                try:
-                    with held:
-                        response = await self._respond(exchange, self._handlers_of(held), route, path, query, body, key)
-                    cluster.requests["owned"] += 1
-                    return response
-                except NotOwner:
-                    cluster.requests["fenced"] += 1
-            else:
-                known = None if key is None else key_to_forward(key)
-                id = cluster.peers.next_id()
-                ask = Ask(id, partition, name, path, query, body, exchange.request_id, exchange.caller, known)
-                if (answer := await cluster.forward(ask)) is not None:
-                    return self._forwarded(exchange, *answer)
-            await cluster.wait_for_owner(begun)
+        held = cluster.partitions.owned.get(partition)
+        if held is not None and held.takes(name, path):
+            with held:
+                handlers = self._handlers_of(held)
+                response = await self._respond_to(exchange, partition, handlers, route, path, query, body, key)
+            cluster.requests["owned"] += 1
+            return response
+        known = None if key is None else key_to_forward(key)
+        id = cluster.peers.next_id()
+        ask = Ask(id, partition, name, path, query, body, exchange.request_id, exchange.caller, known)
+        if (answer := await cluster.forward(ask)) is None:
+            raise NotSent
+        return self._forwarded(exchange, *answer)
 
     def _forwarded(self, exchange: Exchange, address: str, answer: ForwardedAnswer) -> Response:
         """The response that another server made."""
@@ -184,6 +218,29 @@ class ClusterApp(App):
         if handlers is None or handlers.service is not service:
             handlers = self._by_partition[~partition] = self.handlers.of_partition(service)
         return handlers
+
+    async def _respond_to(
+        self, exchange: Exchange, partition: int, handlers: Handlers, route: CompiledRoute, found: list[str],
+        query: bytes, raw: bytes, key: KnownKey | None,
+    ) -> Response:  # fmt: skip
+        """Answer a request to a partition here.
+
+        Another partition decides about a divided ranking: what this one has in memory may lack its last change, which
+        a commit would notice. Where nothing is written, refusals and answers are made sure of.
+        """
+        if route.names[:1] != ["name"] or partition == self._cluster.partition_of_ranking(found[0]):
+            return await self._respond(exchange, handlers, route, found, query, raw, key)
+        transactions, name = handlers.service.transactions, found[0]
+        try:
+            if route.route.method == "GET":
+                await transactions.confirm()
+            return await self._respond(exchange, handlers, route, found, query, raw, key)
+        except (HttpProblem, Refused):
+            await transactions.confirm()
+            state = transactions.loaded_state
+            if state is None or name not in state.rankings:
+                raise OtherDivision(1) from None
+            raise
 
     async def _respond(
         self, exchange: Exchange, handlers: Handlers, route: CompiledRoute, found: list[str], query: bytes,
@@ -257,6 +314,12 @@ class ClusterApp(App):
 
     async def answer_forwarded(self, ask: Ask) -> tuple[ForwardedAnswer, Parts | None]:
         """Answer a request that another server has admitted; `NotSent` where this one does not own its partition."""
+        if ask.route in (HOLD, GO_ON):
+            held = self._cluster.partitions.owned.get(ask.partition)
+            if held is None:
+                raise NotSent
+            await self._cluster.take_turn(held, ask.route)
+            return ForwardedAnswer(ask.id, 204, b"", b"", {}), None
         route = self._routes[ask.route]
         exchange = Exchange(self._admission, route.route.method, ask.request_id, ask.caller, {})
         exchange.label = route.label
@@ -264,21 +327,20 @@ class ClusterApp(App):
         self._cluster.requests["answered for others"] += 1
         parts: Parts | None = None
         more: Mapping[str, str] = {}
+        begun = monotonic()
         self._metrics.working += 1
         try:
             if self._metrics.working > self._max_in_flight:
                 raise busy(self._max_in_flight)
             if key is not None and route.scope is not None:
                 key.check_scope(route.scope)
-            held = await self._cluster.take_forwarded(ask.partition, ask.route, ask.path)
-            with held:
-                response = await self._respond(
-                    exchange, self._handlers_of(held), route, ask.path, ask.query, ask.body, key
-                )
+            response = await self._answer_anew(exchange, ask, route, key, begun)
             if isinstance(response, StreamResponse):
                 parts, content, media = response.parts, b"", response.media.encode()
             else:
                 content, media, more = self._encoded(exchange, route, response)
+        except OtherDivision as other:
+            raise NotSent(other.divisions) from None
         except NotOwner:  # nothing was done
             self._cluster.requests["fenced"] += 1
             raise NotSent from None
@@ -292,6 +354,21 @@ class ClusterApp(App):
             if exchange.sending:
                 self._share_of(exchange).give_back(exchange.sending)
         return ForwardedAnswer(ask.id, exchange.status, content, media, dict(more), parts is not None), parts
+
+    async def _answer_anew(
+        self, exchange: Exchange, ask: Ask, route: CompiledRoute, key: KnownKey | None, begun: float
+    ) -> Response:
+        """Answer a forwarded request, again where another server has changed a divided ranking meanwhile."""
+        while True:
+            held = await self._cluster.take_forwarded(ask.partition, ask.route, ask.path)
+            try:
+                with held:
+                    handlers = self._handlers_of(held)
+                    return await self._respond_to(
+                        exchange, ask.partition, handlers, route, ask.path, ask.query, ask.body, key
+                    )
+            except LogMoved:
+                self._cluster.try_anew(begun)
 
 
 class RemoteParts:

@@ -7,13 +7,13 @@ import asyncio
 import msgspec
 
 from toplist.service.live.log_pages import LogPages
-from toplist.service.log.export import EventPage
+from toplist.service.log.export import DividedPage, EventPage
 
 
 class EventLines:
     """Events as JSON lines, a page at a time; other requests run between pages."""
 
-    def __init__(self, pages: LogPages[EventPage], limit: int | None) -> None:
+    def __init__(self, pages: LogPages[EventPage | DividedPage], limit: int | None) -> None:
         self._pages, self._limit = pages, limit
         self._encode = msgspec.json.Encoder().encode_lines
         self._first: bytes | None = None

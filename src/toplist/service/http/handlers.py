@@ -328,8 +328,10 @@ class Handlers:
 
     async def export(self, request: HttpRequest) -> Response:
         """GET /v1/rankings/{name}/events."""
-        pages = await self.service.queries.event_pages(request.path[0], request.query.after)
-        lines = EventLines(pages, None if request.query.limit is msgspec.UNSET else request.query.limit)
+        query = request.query
+        cursor = None if query.cursor is msgspec.UNSET else query.cursor
+        pages = await self.service.queries.event_pages(request.path[0], query.after, cursor=cursor)
+        lines = EventLines(pages, None if query.limit is msgspec.UNSET else query.limit)
         await lines.read_first()  # an error of it becomes a proper response
         return StreamResponse(lines, NDJSON)
 

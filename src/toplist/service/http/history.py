@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict, deque
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
@@ -99,6 +100,22 @@ class Curve:
         )
 
 
+def merged_curve(curves: Sequence[Curve]) -> Curve:
+    """The curve of all divisions of a ranking, with the changes that the first one has."""
+    merged = Curve()
+    for one in curves:
+        merged.lists, merged.clicked, merged.clicks = (
+            merged.lists + one.lists, merged.clicked + one.clicked, merged.clicks + one.clicks,
+        )  # fmt: skip
+        merged.reports += one.reports
+    points = sorted((point for one in curves for point in one.all_points()), key=lambda point: point.until)
+    while len(points) > MAX_POINTS:
+        rest = points[-1:] if len(points) % 2 else []
+        points = [first.plus(second) for first, second in zip(points[::2], points[1::2], strict=False)] + rest
+    merged.points, merged.changes = points, curves[0].changes
+    return merged
+
+
 class Histories:
     """The curves of all rankings; each read continues where the last one stopped."""
 
@@ -107,10 +124,13 @@ class Histories:
         self._seq = 0  # up to which the log is read
         self._curves: dict[int, Curve] = {}
         self._segments: OrderedDict[tuple[int, str], Curve] = OrderedDict()
+        self._divisions: dict[int, list[Curve]] = {}  # of divided rankings; the first one is in `_curves`
 
     def curve(self, id: int, segment: str | None = None) -> Curve:
         """The curve of a ranking, or of a segment, as it was last read."""
         found = self._curves.get(id) if segment is None else self._segments.get((id, segment))
+        if segment is None and id in self._divisions:
+            return merged_curve([found or Curve(), *self._divisions[id][1:]])
         return found or Curve()
 
     async def of(self, name: str, by: str = "", segment: str | None = None) -> History:
@@ -130,11 +150,33 @@ class Histories:
                 page = await anext(pages, None)
                 if page is None:
                     self._drop_deleted()
-                    return True
+                    break
                 for event in page.events:
                     self._curves.setdefault(event.ranking, Curve()).add(event)
                 self._seq = page.until
-        return False
+        else:
+            return False
+        return await self._read_divisions(by)
+
+    async def _read_divisions(self, by: str) -> bool:
+        """Read the other divisions of divided rankings on; returns whether that was all of them."""
+        places_of = self._service.queries.divided_rankings()
+        self._divisions = {id: self._divisions.get(id, []) for id in places_of}
+        for id, places in places_of.items():
+            curves = self._divisions[id] = self._divisions[id] or [Curve() for _ in range(places.divisions)]
+            pages = self._service.queries.division_pages(places, [one.seq for one in curves], (LEARN, REPORT))
+            for _ in range(_PAGES_PER_READ):
+                async with self._service.queries.lane.turn(by):
+                    pages.after = [one.seq for one in curves]
+                    page = await anext(pages, None)
+                    if page is None:
+                        break
+                    for event in page.events:
+                        curves[page.number].add(event)
+                    curves[page.number].seq = page.until
+            else:
+                return False
+        return True
 
     async def _of_segment(self, name: str, segment: str, by: str) -> History:
         id = self._service.queries.ranking_id(name)

@@ -205,8 +205,8 @@ def cluster_metrics(counts: ClusterCounts) -> Iterator[Metric]:
     for how in ("taken", "handed over", "lost"):
         moves.add_metric((how,), counts.moves.get(how, 0))
     yield moves
-    help_text = "Requests about rankings, by what became of them on this server; fenced ones were tried again."
+    help_text = "Requests about rankings, by what became of them here; fenced and crossed ones were tried again."
     requests = CounterMetricFamily("toplist_cluster_requests", help_text, labels=("how",))
-    for how in ("owned", "forwarded", "read", "answered for others", "fenced", "not taken", "unknown"):
+    for how in ("owned", "forwarded", "read", "answered for others", "fenced", "crossed", "not taken", "unknown"):
         requests.add_metric((how,), counts.requests.get(how, 0))
     yield requests

@@ -87,6 +87,7 @@ _RANKING: dict[str, Any] = {
     "stop_if": {"metric": "clicks_per_list", "worse_by": 0.05, "level": 0.05},
     "pins": {"1": "tea"},
     "when_unavailable": "refuse",
+    "divisions": 1,
     "items": 3,
     "created": "2026-11-15T12:00:00.000Z",
     "stopped": False,

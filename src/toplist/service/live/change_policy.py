@@ -91,19 +91,20 @@ class PolicyChange:
         check_items = _ItemsCheck(ranking, before, blame)
         ranking.is_changing_policy = True
         try:
-            longest = await self._longest_list(ranking) if train and ranking.has_learner else SHORTEST
+            longest = await self._longest_list(ranking) if train and ranking.may_have_learners else SHORTEST
             settings = before.for_new_learners(spec, train, longest)
             needed = needed or settings.places < before.places
             snapshots: list[SnapshotRow] = []
             if needed:
                 await self._compile(settings, functools.partial(would_work, before, train, longest), blame)
+                check_divisible(settings, "/policy")
                 if ranking.items:
                     check_size(settings, len(ranking.items), self._transactions.work, blame(lambda _: False))
                 check_items(settings)
-            if needed and train and ranking.has_learner:
+            if needed and train and ranking.may_have_learners:
                 size = self._trained_bytes + TIMES_LEARNER * settings.learner_size(len(ranking.items))
                 await memory.enter_async_context(self._transactions.work.reserve(size))
-            while needed and train and ranking.has_learner:
+            while needed and train and ranking.may_have_learners:
                 settings = before.for_new_learners(spec, train, max(longest, ranking.longest))
                 snapshots = await self.train(ranking, settings, blame)
                 check_items(settings)
@@ -114,11 +115,11 @@ class PolicyChange:
                 if ranking.longest <= settings.places:  # else longer lists were made meanwhile
                     break
         except Refused:
-            await self._check_exists(ranking)  # the ranking may have been deleted meanwhile
+            await self.check_exists(ranking)  # the ranking may have been deleted meanwhile
             raise
         finally:
             ranking.is_changing_policy = False
-        await self._check_exists(ranking)
+        await self.check_exists(ranking)
         if not needed:
             return None
         check_items(settings)
@@ -130,7 +131,8 @@ class PolicyChange:
         except Refused as problem:
             raise Refused(str(problem), await asyncio.to_thread(blame, works)) from problem
 
-    async def _check_exists(self, ranking: LiveRanking) -> None:
+    async def check_exists(self, ranking: LiveRanking) -> None:
+        """Raise `StoreUnavailable` if a ranking was loaded again or deleted."""
         if (await self._transactions.state()).rankings.get(ranking.name) is not ranking:
             raise StoreUnavailable(f"The ranking {ranking.name!r} was loaded again or deleted meanwhile; try again.")
 
@@ -148,7 +150,12 @@ class PolicyChange:
         return await asyncio.to_thread(run)
 
     async def _longest_list(self, ranking: LiveRanking) -> int:
-        """Upper bound of the length of lists to train on; memory has that of lists not committed yet."""
+        """Upper bound of the length of lists to train on; memory has that of lists not committed yet.
+
+        Other partitions of a divided ranking go on making lists, none longer than its learners have places.
+        """
+        if ranking.is_divided:
+            return max(ranking.settings.longest, ranking.settings.places)
         settings, stops = ranking.settings, self._stopping.is_set
         found = await self._in_thread(
             lambda reader: training.longest_list(reader, ranking.id, settings.policy_seq, settings.places, stops)
@@ -268,15 +275,30 @@ def needs_new_learners(ranking: LiveRanking, spec: RankingSpec, change: RankingC
         return True
     if settings.with_spec(spec).policy != settings.policy:  # it begins or ends to explore
         return True
-    if spec.positions > settings.places or (spec.positions != settings.places and not ranking.has_learner):
+    if spec.positions > settings.places or (spec.positions != settings.places and not ranking.may_have_learners):
         return True
     return any(getattr(spec, field) != getattr(settings.spec, field) for field in LEARNER_FIELDS)
 
 
 def has_spare_places(ranking: LiveRanking, spec: RankingSpec) -> bool:
-    """Whether learners could do with fewer places, if no list needs them: each place makes every list slower."""
+    """Whether learners could do with fewer places, if no list needs them: each place makes every list slower.
+
+    How long the lists of other partitions are is not known here.
+    """
+    if ranking.is_divided:
+        return False
     fewer = spec.positions < ranking.spec.positions and spec.positions < ranking.settings.places
     return fewer and ranking.longest < ranking.settings.places and _can_be_trained(spec)
+
+
+def check_divisible(settings: LearnerSettings, field: str) -> None:
+    """Refuse a policy that depends on all items of its first list for a divided ranking."""
+    can = settings.capabilities()
+    if settings.divisions > 1 and not (can.adds_items and can.takes_subsets):
+        raise Refused(
+            f"The policy {settings.spec.policy} needs the same items from its first list on, so the segments of its "
+            f"ranking cannot be divided; use another policy, or a ranking without divisions.", field,
+        )  # fmt: skip
 
 
 def _can_be_trained(spec: RankingSpec) -> bool:
@@ -303,7 +325,7 @@ class _ItemsCheck:
     def __call__(self, settings: LearnerSettings) -> None:
         """Raise `Refused` for settings that cannot have the items."""
         ranking, given = self._ranking, (settings, self._ranking.change_count)
-        if not ranking.has_learner or given == self._good:
+        if not ranking.may_have_learners or given == self._good:
             return
         if (problem := _items_problem(ranking, settings)) is None:
             self._good = given

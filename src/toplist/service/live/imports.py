@@ -37,7 +37,7 @@ class Imports:
 
         Refused if the ranker does not fit the ranking, and a conflict if the segment has a learner already.
         """
-        (await self._transactions.state()).ranking(name)
+        (await self._transactions.state()).ranking(name).check_segment(segment)
         try:
             learned = await asyncio.to_thread(read_learned, content, self._most_bytes)
         except InvalidInput as problem:
@@ -57,6 +57,7 @@ class Imports:
         while True:
             state = await self._transactions.state()
             ranking = state.ranking(name)
+            ranking.check_segment(segment)
             settings = ranking.settings
             if ranking.is_changing_policy:
                 raise Conflict(f"The ranking {name!r} is getting another policy; wait for that.")
@@ -94,6 +95,11 @@ class Imports:
             for slot, id in enumerate(learned.names)
             if id not in ranking.items
         ]
+        if missing and ranking.is_divided:
+            raise Refused(
+                f"The saved ranker has the item {missing[0].id!r}, which the ranking {ranking.name!r} lacks; put all "
+                f"items first, since the ranking is divided.", FIELD,
+            )  # fmt: skip
         try:
             return self._items.checked_items(state, ranking, missing)
         except Refused as problem:

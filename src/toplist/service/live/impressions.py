@@ -423,6 +423,8 @@ def uplift_rows(state: LiveState, one: ImpressionState, merged: MergedReport, no
         return []
     counted, tally = state.uplift.count(ranking, closed, one.last_seq)
     rows: list[Row] = [*counted]
+    if ranking.is_divided:  # the sums of all divisions decide
+        return rows
     if (found := broken_guardrail(ranking, tally)) is not None:
         rows += stop_rows(ranking, tally, found, (state.next_seq(), state.next_seq()), now)
     return rows

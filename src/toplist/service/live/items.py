@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 
 import msgspec
 import numpy as np
@@ -14,8 +16,11 @@ from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.work_memory import check_size
 from toplist.service.log.events import ItemsEvent, encode
+from toplist.service.store.divisions import division_parts
 from toplist.service.store.row_kinds import ITEMS, WHOLE_RANKING, DeleteItem, EventRow, ItemRow, Row
 from toplist.service.wire import Item, ItemsChanged
+
+LONGEST_READING = 1.0  # seconds that a change of a divided ranking waits for other owners that read the one before
 
 
 class Items:
@@ -23,21 +28,48 @@ class Items:
 
     def __init__(self, transactions: Transactions, most_bytes: int) -> None:
         self._transactions, self._most_bytes = transactions, most_bytes
+        self._turn: asyncio.Lock | None = None  # made in the event loop
+        self._reading: asyncio.Future[object]  # done once other owners have read the last change
 
     async def put(self, name: str, items: Sequence[Item], by: str = "") -> ItemsChanged:
         """Add or change items, as `by` asks; fields that are left out stay as they were."""
-        state, ranking = await self.ready_ranking(name)
-        event = self.checked_items(state, ranking, items)
-        added = sum(put.id not in ranking.items for put in event.put)
-        await self._transactions.commit(self.change_rows(state, ranking, event, by) if event.put else [])
+        async with self._way_made(name):
+            state, ranking = await self.ready_ranking(name)
+            event = self.checked_items(state, ranking, items)
+            added = sum(put.id not in ranking.items for put in event.put)
+            await self._transactions.commit(self.change_rows(state, ranking, event, by) if event.put else [])
         changed = len(event.put) - added
         return ItemsChanged(added=added, changed=changed, unchanged=len(items) - len(event.put))
+
+    @asynccontextmanager
+    async def _way_made(self, name: str) -> AsyncIterator[None]:
+        """Context of a change of a ranking; of a divided one, other owners are asked to let it by, one at a time."""
+        ranking = (await self._transactions.state()).ranking(name)
+        ranking.check_home()
+        if not ranking.is_divided:
+            yield
+            return
+        if self._turn is None:
+            self._turn, self._reading = asyncio.Lock(), asyncio.ensure_future(asyncio.sleep(0))
+        async with self._turn:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LONGEST_READING):
+                    await asyncio.shield(self._reading)
+            await asyncio.sleep(max(0.0, self._transactions.change_pause))
+            store, others = self._transactions.store, self._transactions.others
+            parts = division_parts(store.part, ranking.settings.divisions, store.parts)[1:]
+            await others.hold(parts)
+            try:
+                yield
+            finally:
+                self._reading = asyncio.ensure_future(others.go_on(parts))
 
     async def ready_ranking(self, name: str) -> tuple[LiveState, LiveRanking]:
         """A ranking whose items may be changed: its learners may have to apply earlier changes first."""
         while True:
             state = await self._transactions.state()
             ranking = state.ranking(name)
+            ranking.check_home()
             if not state.learners.must_trim(ranking, sum(one.change_bytes for one in state.rankings.values())):
                 return state, ranking
             await state.learners.trim_changes(ranking)
@@ -62,11 +94,12 @@ class Items:
 
     async def remove(self, name: str, ids: Sequence[ItemId], by: str = "") -> int:
         """Remove items, which are in no list from then on; unknown ids are ignored. Returns the number removed."""
-        state, ranking = await self.ready_ranking(name)
-        ranking.check_removable(ids)
-        known = [id for id in dict.fromkeys(ids) if id in ranking.items]
-        rows = self.change_rows(state, ranking, ItemsEvent(removed=known), by) if known else []
-        await self._transactions.commit(rows)
+        async with self._way_made(name):
+            state, ranking = await self.ready_ranking(name)
+            ranking.check_removable(ids)
+            known = [id for id in dict.fromkeys(ids) if id in ranking.items]
+            rows = self.change_rows(state, ranking, ItemsEvent(removed=known), by) if known else []
+            await self._transactions.commit(rows)
         return len(known)
 
     def change_rows(self, state: LiveState, ranking: LiveRanking, event: ItemsEvent, by: str) -> list[Row]:
@@ -82,4 +115,4 @@ class Items:
             known = None if prior is None else np.array(prior).tobytes()
             rows.append(ItemRow(ranking.id, item_text(put.id), place, row, hidden, known))
         rows += [DeleteItem(ranking.id, item_text(id)) for id in event.removed]
-        return rows
+        return ranking.shared(ranking.settings, rows)

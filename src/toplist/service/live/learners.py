@@ -9,7 +9,7 @@ from contextlib import suppress
 from time import perf_counter
 
 from toplist.ranker import LoggedRanker
-from toplist.service.errors import Conflict, StoreUnavailable, loaded_again
+from toplist.service.errors import Conflict, StoreUnavailable, loaded_again, log_moved
 from toplist.service.live.large_snapshots import LARGE, LargeSnapshots
 from toplist.service.live.learner_load import LearnerLoad, ReadIsOver
 from toplist.service.live.new_learner import BegunRanker, first_pool, first_ranker
@@ -85,6 +85,10 @@ class LoadedLearner:
         self.unkept += 1
         self.events += 1
 
+    def is_committed(self, refused_from: int) -> bool:
+        """Whether it has seen whole events alone, all of them before the first one that was refused."""
+        return self.seq < refused_from and not self._has_part
+
     @property
     def may_have_grown(self) -> bool:
         """Whether to measure it again: after its first list, and after every few events."""
@@ -125,6 +129,7 @@ class Learners:
         self._by_id: dict[int, LoadedLearner] = {}
         self._bytes = 0
         self.is_dropped = False  # with the state: they may have events that were never committed, and write nothing
+        self.is_moved = False  # dropped since another server wrote to the log
         self._catching_up = asyncio.Lock()  # one learner at a time
         self.deleted: set[int] = set()  # ids of learners whose segments were deleted
         self._purged: deque[int] = deque()  # those of them of which nothing is left, in that order
@@ -296,6 +301,12 @@ class Learners:
         if self._by_id.get(learner.id) is learner:
             self._remove(learner)
 
+    def keep(self, learner: LoadedLearner, ranking: LiveRanking) -> None:
+        """Take a learner over from a former state of the same ranking."""
+        if learner.id not in self.deleted:
+            learner.ranking = ranking
+            self._add(learner)
+
     def undo_create(self, learner: LoadedLearner, had_learner: bool) -> None:
         """Undo `create`; `had_learner` is the former `has_learner` of the ranking."""
         self._remove(learner)
@@ -341,7 +352,7 @@ class Learners:
     def _check_kept(self) -> None:
         """Refuse to go on if the state was dropped during a read."""
         if self.is_dropped:
-            raise loaded_again()
+            raise log_moved() if self.is_moved else loaded_again()
 
     def evict(self, size: int = 0) -> list[Row]:
         """If memory is short, drop learners without uncommitted events; returns the snapshots to write.

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from toplist.service.live.transaction import Transactions
-from toplist.service.log.export import EventPage, RowPage
+from toplist.service.log.export import DividedPage, DivisionRows, EventPage, RowPage
 from toplist.service.store.protocol import LogReader
 
-Page_co = TypeVar("Page_co", bound=EventPage | RowPage, covariant=True)
+Page_co = TypeVar("Page_co", bound=EventPage | DividedPage | RowPage | DivisionRows, covariant=True)
 
 
 class ReadPages(Protocol[Page_co]):
     """Pages of the log, which take reads of the store."""
 
-    after: int
+    after: Any  # a number, or one of each division
 
     def read_next(self, reader: LogReader) -> Page_co | None:
         """The next page; None after the last."""
@@ -28,12 +28,12 @@ class LogPages(Generic[Page_co]):
         self._transactions, self._pages = transactions, pages
 
     @property
-    def after(self) -> int:
+    def after(self) -> Any:
         """The next page has later events than this one; it can be set."""
         return self._pages.after
 
     @after.setter
-    def after(self, seq: int) -> None:
+    def after(self, seq: Any) -> None:
         self._pages.after = seq
 
     def __aiter__(self) -> LogPages[Page_co]:

@@ -26,7 +26,7 @@ from toplist.service.live.quarantine import Contained
 from toplist.service.live.ranking import LiveRanking
 from toplist.service.live.request_errors import request_error
 from toplist.service.live.segments import check_segment_room
-from toplist.service.live.state import LiveState, RememberedRequest
+from toplist.service.live.state import LiveState, RememberedRequest, request_conflict
 from toplist.service.live.together import Together
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.unrecorded import UnrecordedLists
@@ -36,7 +36,17 @@ from toplist.service.log.events import NO_PLACEMENT, SHADOW, ListEvent, ListOutc
 from toplist.service.log.impression_id import ImpressionIds, id_text
 from toplist.service.log.settings import LearnerSettings
 from toplist.service.store.group_commit import SLOW_SECONDS
-from toplist.service.store.row_kinds import DEFERRED, DROPPED, LIST, OPEN, EventRow, ImpressionRow, RequestRow, Row
+from toplist.service.store.row_kinds import (
+    DEFERRED,
+    DROPPED,
+    LIST,
+    OPEN,
+    ClaimedRequest,
+    EventRow,
+    ImpressionRow,
+    RequestRow,
+    Row,
+)
 from toplist.service.wire import ListReply, ListRequest
 
 SMALL_RECORD = 4096  # bytes of a record that is kept in memory; larger ones are read from the log again
@@ -129,6 +139,7 @@ class Lists:
             while True:
                 state = self._transactions.ready_state or await self._transactions.state()
                 ranking = state.ranking(name)
+                ranking.check_segment(request.segment)
                 settings = ranking.settings
                 if ranking.compiled is not settings:
                     await self._compiler.wait_for(settings)
@@ -136,7 +147,7 @@ class Lists:
                     continue
                 remembered: RememberedRequest | None = None
                 if request.request_id is not None:
-                    known = await state.load_request(ranking.id, request.request_id)
+                    known = await state.load_request(ranking, request.request_id)
                     remembered = state.requests.get((ranking.id, request.request_id))
                     made = None if known is None else await state.load_impression(known.impression)
                     if not self._transactions.is_current(state):
@@ -229,9 +240,7 @@ class Lists:
     ) -> ListReply | None:
         """Give the list again that was made for the same request; None if it no longer stands."""
         if known.digest != request_digest(request):
-            raise Conflict(
-                f"Another list was asked for with the request id {request.request_id!r}; use a new one.", "/request_id"
-            )
+            raise request_conflict(request.request_id)
         event = (await state.load_lists([made])).get(made.seq)
         self._transactions.check_current(state)  # else the list may never have been committed
         if event is None:
@@ -305,7 +314,8 @@ class Lists:
         if request.request_id is not None:
             known = RememberedRequest(request_digest(request), id, seq)
             state.remember_request(ranking.id, request.request_id, known)
-            rows.append(RequestRow(ranking.id, request.request_id, known.digest, id, now))
+            row = RequestRow(ranking.id, request.request_id, known.digest, id, now)
+            rows.append(ClaimedRequest(*row, ranking.settings.scope) if ranking.is_divided else row)
         rows += state.learners.evict()
         return made, event, rows
 

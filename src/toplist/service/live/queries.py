@@ -5,36 +5,51 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import asynccontextmanager
-from itertools import islice
+from itertools import chain
 from time import monotonic
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from toplist.core.item_id import ItemId, item_text, twin_id
+from toplist.core.item_id import ItemId, item_text
 from toplist.core.problem import InvalidInput
 from toplist.ranker import LoggedRanker
 from toplist.ranker.estimate_rows import EstimateRows
-from toplist.service.clock import as_time
 from toplist.service.errors import NotFound, Refused
 from toplist.service.live.compiler import PolicyCompiler
-from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
+from toplist.service.live.divided import places_of, sources_of
 from toplist.service.live.learners import LoadedLearner
 from toplist.service.live.list_arguments import all_pins
 from toplist.service.live.log_pages import LogPages
-from toplist.service.live.ranking import LiveRanking, item_reply
+from toplist.service.live.query_replies import (
+    existing_impression,
+    impression_reply,
+    items_behind,
+    known_item,
+    origin_of,
+)
+from toplist.service.live.ranking import item_reply
 from toplist.service.live.rankings import ranking_reply
 from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.state import LiveState
 from toplist.service.live.transaction import Transactions
 from toplist.service.live.work_memory import TIMES_LEARNER
-from toplist.service.log.events import ListEvent, decode_learner, decode_list
-from toplist.service.log.export import EventPage, EventPages, KindPages, LearnerPages, RecentPages, RowPage
-from toplist.service.log.impression_id import id_text
-from toplist.service.log.replay import UNREADABLE, logged_list
-from toplist.service.log.settings import ItemState, ItemStates
-from toplist.service.store.protocol import Store
-from toplist.service.store.row_kinds import STATE_NAMES
+from toplist.service.log.division_readers import DivisionPlaces
+from toplist.service.log.export import (
+    DividedPage,
+    DividedPages,
+    DivisionPages,
+    DivisionRows,
+    EventPage,
+    EventPages,
+    KindPages,
+    LearnerPages,
+    RecentPages,
+    RowPage,
+    read_cursor,
+)
+from toplist.service.log.replay import logged_list
+from toplist.service.store.protocol import LogReader, Store
 from toplist.service.wire import (
     Estimate,
     Estimates,
@@ -52,7 +67,6 @@ T = TypeVar("T")
 PAGE_NUMBERS = 1 << 18  # features in a page of items, at most, unless one item has more
 NUMBER_BYTES, ITEM_BYTES = 60, 1000  # of a feature and of an item in a reply, as objects and encoded
 COUNT_EVERY = 1.0  # seconds between two counts of open impressions
-DELETED = "The ranking or the segment of this list was deleted, and the list with it."
 
 
 class LearnerStanding(NamedTuple):
@@ -97,24 +111,24 @@ class Queries:
     async def rankings(self) -> list[Ranking]:
         """All rankings, by name."""
         async with self._reading() as state:
-            return [ranking_reply(ranking) for _, ranking in sorted(state.rankings.items())]
+            return [ranking_reply(ranking) for _, ranking in sorted(state.rankings.items()) if ranking.is_home]
 
     async def item(self, name: str, item: ItemId) -> Item:
         """One item."""
         async with self._reading() as state:
-            return item_reply(item, _item_state(state.ranking(name), item))
+            return item_reply(item, known_item(state.ranking(name), item))
 
     async def items(self, name: str, after: ItemId | None = None, limit: int = 1000) -> list[Item]:
         """Items in the order in which they were added, those behind the item `after`."""
         async with self._reading() as state:
-            return _items(state.ranking(name), after, limit)
+            return items_behind(state.ranking(name), after, limit)
 
     async def items_page(self, name: str, after: ItemId | None, limit: int) -> ItemsPage:
         """A page of items; it ends where their features are many."""
         async with self._reading() as state:
             ranking = state.ranking(name)
             limit = min(limit, max(1, PAGE_NUMBERS // max(1, ranking.spec.features)))
-            rows = _items(ranking, after, limit + 1)
+            rows = items_behind(ranking, after, limit + 1)
         page = rows[:limit]
         return ItemsPage(items=page, next=item_text(page[-1].id) if len(rows) > limit else None)
 
@@ -155,7 +169,7 @@ class Queries:
         """A list with its reports so far."""
         while True:
             async with self._reading() as state:
-                reply = await _impression_reply(state, impression)
+                reply = await impression_reply(state, impression)
                 if self._transactions.is_current(state):  # else it may show changes whose commit failed
                     return reply
 
@@ -188,8 +202,8 @@ class Queries:
     async def explanation(self, impression: str, by: str = "") -> Explanation:
         """Why each item of a list is at its position."""
         async with self._reading() as state:
-            one = await _existing_impression(state, impression)
-            name, segment = await _origin(state, one)
+            one = await existing_impression(state, impression)
+            name, segment = await origin_of(state, one)
             async with self._learner(name, segment, by) as learner:
                 event = (await state.load_lists([one])).get(one.seq)
                 if event is None:
@@ -237,6 +251,7 @@ class Queries:
         while True:
             state = await self._transactions.state()
             ranking = state.ranking(name)
+            ranking.check_segment(segment)
             await self._compiler.wait_for(ranking.settings)
             size = TIMES_LEARNER * state.learners.size(ranking, segment) + ranking.list_bytes(None)
             async with self.lane.turn(by), self._transactions.work.reserve(size):
@@ -252,8 +267,15 @@ class Queries:
     async def segments(self, name: str, after: str | None = None, limit: int = 1000) -> list[str]:
         """Segments that have a learner, in order."""
         async with self._reading() as state:
-            ranking = state.ranking(name).id
-            return await state.store.read(lambda reader: reader.segments(ranking, after or "", limit))
+            ranking = state.ranking(name)
+            ranking.check_home()
+            sources = sources_of(ranking, state.store)
+
+            def read(reader: LogReader) -> list[str]:
+                found = [one.reader.segments(one.ranking, after or "", limit) for one in sources(reader)]
+                return sorted(chain.from_iterable(found))[:limit]
+
+            return await state.store.read(read)
 
     async def standing(self, name: str, segment: str | None = None, by: str = "") -> LearnerStanding:
         """What the learner of a segment thinks of all items, of which parts can be read."""
@@ -288,9 +310,9 @@ class Queries:
 
     @property
     def ranking_names(self) -> list[str]:
-        """The names of all rankings in memory, in order."""
+        """The names of all rankings in memory, in order; divided ones are named by their first partition."""
         state = self._transactions.loaded_state
-        return [] if state is None else sorted(state.rankings)
+        return [] if state is None else sorted(name for name, one in state.rankings.items() if one.is_home)
 
     async def items_with(self, name: str, features: Sequence[int], count: int) -> list[list[ItemId]]:
         """For each of some features, by number from 0, the few items that have most of it."""
@@ -322,17 +344,48 @@ class Queries:
         """The events of some kinds of all rankings, in pages."""
         return LogPages(self._transactions, KindPages(kinds, after))
 
+    def divided_rankings(self) -> dict[int, DivisionPlaces]:
+        """The divided rankings about which this partition decides, by id."""
+        state = self._transactions.loaded_state
+        rankings = () if state is None else state.rankings.values()
+        store = self._transactions.store
+        return {one.id: places_of(one, store) for one in rankings if one.is_divided and one.is_home}
+
+    def division_pages(
+        self, places: DivisionPlaces, after: Sequence[int], kinds: Sequence[str]
+    ) -> LogPages[DivisionRows]:
+        """The events of some kinds of a ranking in its other divisions, in pages."""
+        return LogPages(self._transactions, DivisionPages(places, after, kinds))
+
     async def segment_pages(self, name: str, segment: str, after: int = 0) -> LogPages[RowPage]:
         """The events of a segment, in pages; none if it has no learner."""
         async with self._reading() as state:
-            id = state.ranking(name).id
+            ranking = state.ranking(name)
+            ranking.check_segment(segment)
+            id = ranking.id
             row = await state.store.read(lambda reader: reader.learner(id, segment))
         return LogPages(self._transactions, LearnerPages(-1 if row is None else row.id, after))
 
-    async def event_pages(self, name: str, after: int = 0, kinds: Collection[str] | None = None) -> LogPages[EventPage]:
-        """The log of a ranking, or its events of some kinds, in pages; other requests run between two of them."""
+    async def event_pages(
+        self, name: str, after: int = 0, kinds: Collection[str] | None = None, cursor: str | None = None
+    ) -> LogPages[EventPage | DividedPage]:
+        """The log of a ranking, or its events of some kinds, in pages; other requests run between two of them.
+
+        That of a divided ranking is read behind a cursor.
+        """
         async with self._reading() as state:
             ranking = state.ranking(name)
+            ranking.check_home()
+        divisions = ranking.settings.divisions
+        begin = (0,) * divisions if cursor is None else read_cursor(cursor, divisions)
+        if ranking.is_divided:
+            if after:
+                raise Refused(
+                    f"The ranking {name!r} is divided, and each division counts its own events; give the cursor of the "
+                    f"last event instead of after.", "/after",
+                )  # fmt: skip
+            return LogPages(self._transactions, DividedPages(places_of(ranking, state.store), begin, kinds))
+        after = after if cursor is None else begin[0]
         return LogPages(self._transactions, EventPages(ranking.id, ranking.name, after, kinds))
 
     async def recent_pages(self, name: str, segment: str | None, after: int, limit: int) -> LogPages[EventPage]:
@@ -358,70 +411,3 @@ def _count_open(store: Store) -> int:
         return reader.open_impressions()
     finally:
         reader.close()
-
-
-def _items(ranking: LiveRanking, after: ItemId | None, limit: int) -> list[Item]:
-    ids = iter(ranking.items)
-    if after is not None:
-        _item_state(ranking, after)
-        next(id for id in ids if id == after)
-    return [item_reply(id, ranking.items[id]) for id in islice(ids, limit)]
-
-
-def _item_state(ranking: LiveRanking, item: ItemId) -> ItemState:
-    if item not in ranking.items:
-        raise NotFound(f"There is no item {item!r} in the ranking {ranking.name!r}; {_advice(item, ranking.items)}.")
-    return ranking.items[item]
-
-
-def _advice(item: ItemId, items: ItemStates) -> str:
-    """What to do about an unknown item."""
-    twin = twin_id(item)
-    if twin not in items:
-        return "put it first"
-    return f"the integer {twin} is written %09{twin} here" if isinstance(twin, int) else f"perhaps you mean {twin!r}"
-
-
-async def _existing_impression(state: LiveState, impression: str) -> ImpressionState:
-    """An impression whose ranking and segment are not deleted."""
-    one = await state.find_impression(impression)
-    if state.is_deleted(one):
-        raise NotFound(DELETED)
-    return one
-
-
-async def _origin(state: LiveState, one: ImpressionState) -> tuple[str, str | None]:
-    """Name of an impression's ranking, and its segment."""
-    created = (await state.load_events([one.learner])).get(one.learner)
-    ranking = state.rankings_by_id.get(one.ranking)
-    if ranking is None:
-        raise NotFound(DELETED)
-    return ranking.name, None if created is None else decode_learner(created.body).segment
-
-
-def _readable_list(body: bytes) -> ListEvent | None:
-    """The event of a list; None if it is damaged, which is said where it matters."""
-    try:
-        return decode_list(body)
-    except UNREADABLE:
-        return None
-
-
-async def _impression_reply(state: LiveState, impression: str) -> Impression:
-    one = await _existing_impression(state, impression)
-    ranking, segment = await _origin(state, one)
-    event = (await state.load_events([one.seq])).get(one.seq)
-    if event is None:
-        raise NotFound(UNKNOWN_IMPRESSION)
-    if one.items is None:
-        await state.load_lists([one])
-    if one.items is None:
-        raise NotFound(f"The list of this impression cannot be read: {one.damage}")
-    merged, made = one.outcome.merged, _readable_list(event.body)
-    seen = None if merged.seen is None else {str(position): p for position, p in merged.seen.items()}
-    return Impression(
-        impression=id_text(one.id), ranking=ranking, segment=segment, items=list(one.items),
-        state=STATE_NAMES[one.state], made=as_time(event.at), due=as_time(one.due), clicks=list(merged.clicks),
-        left=merged.left, seen=seen, reason=one.outcome.reason,
-        group=None if made is None else made.group, would_show=None if made is None else made.would_show,
-    )  # fmt: skip

@@ -10,11 +10,13 @@ import numpy as np
 
 from toplist.core.item_id import ItemId
 from toplist.core.problem import InvalidInput, refuse
-from toplist.service.errors import Refused
-from toplist.service.log.events import ItemsEvent, PutItem
+from toplist.service.errors import OtherDivision, Refused
+from toplist.service.log.division_rows import shared_change
+from toplist.service.log.events import ItemsEvent, PutItem, decode_items
 from toplist.service.log.pools import KnownPool
 from toplist.service.log.replay import item_parts
 from toplist.service.log.settings import SHORTEST, ItemState, ItemStates, LearnerSettings, apply_items, known_prior
+from toplist.service.store.row_kinds import EventRow, Row
 from toplist.service.wire import DOTS, LARGEST, Item, ItemPrior, RankingSpec, too_large
 
 TOO_LARGE = f"features must be numbers between {-LARGEST:,.0f} and {LARGEST:,.0f}; scale them, best to about 1."
@@ -45,6 +47,7 @@ class LiveRanking:
         self.changes: list[ItemsChange] = []  # recent ones, for learners that have not applied them yet
         self.change_count = 0  # number of changes, or parts of them, since the ranking is in memory
         self.change_bytes = 0  # of the remembered changes
+        self.changed = 0  # seq of the last change of the items since the ranking is in memory
         self.has_learner = False
         self.segments = 0  # number of them that have a learner
         self.is_deleted = False
@@ -73,6 +76,37 @@ class LiveRanking:
     def when_unavailable(self) -> str:
         """What its lists do while nothing can be recorded: "refuse" or "serve"."""
         return self.spec.when_unavailable or "refuse"
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether other partitions have segments of it, too."""
+        return self.settings.scope > 0
+
+    @property
+    def is_home(self) -> bool:
+        """Whether this partition decides about its items and settings."""
+        return self.settings.division == 0
+
+    def check_home(self) -> None:
+        """Raise `OtherDivision` unless this partition decides about the ranking."""
+        if not self.is_home:
+            raise OtherDivision(self.settings.divisions)
+
+    def check_segment(self, segment: str | None) -> None:
+        """Raise `OtherDivision` for a segment that another partition has."""
+        if self.settings.scope and not self.settings.has_segment(segment):
+            raise OtherDivision(self.settings.divisions)
+
+    @property
+    def may_have_learners(self) -> bool:
+        """Whether there are learners; those of other partitions are not known here, so a divided ranking may."""
+        return self.has_learner or (self.is_divided and bool(self.items))
+
+    def shared(self, before: LearnerSettings | None, rows: Sequence[Row]) -> list[Row]:
+        """Rows that change the ranking, with the change for its other partitions if it is divided."""
+        if not self.is_divided:
+            return list(rows)
+        return [*rows, shared_change(self.id, before, self.name, self.settings.divisions, rows)]
 
     @property
     def largest_norm(self) -> float:
@@ -140,7 +174,7 @@ class LiveRanking:
                     )  # fmt: skip
                 if width and row is None:
                     raise Refused(f"The item {item.id!r} is new, and needs {width} features.", f"{at}/features")
-                if self.has_learner and not self.can.adds_items:
+                if self.may_have_learners and not self.can.adds_items:
                     raise Refused(
                         f"The policy {self.spec.policy} takes in no items once it serves; make a new ranking with all "
                         f"of them, or change the policy.", f"{at}/id",
@@ -171,17 +205,37 @@ class LiveRanking:
 
     def check_removable(self, ids: Iterable[ItemId]) -> None:
         """Refuse if the policy cannot do without one of its items."""
-        if self.has_learner and not self.can.takes_subsets and any(id in self.items for id in ids):
+        if self.may_have_learners and not self.can.takes_subsets and any(id in self.items for id in ids):
             raise Refused(f"The policy {self.spec.policy} shows all of its items; make a new ranking without it.")
 
     def change_items(self, seq: int, event: ItemsEvent) -> None:
         """Change the items, and remember the change for learners, which apply it when they are next used."""
         apply_items(self.items, seq, event)
+        self.changed = seq
         event = msgspec.structs.replace(event, put=[self._with_array(put) for put in event.put])
         parts = item_parts(event)
         self.changes += [ItemsChange(seq, part, part is parts[-1]) for part in parts]
         self.change_count += len(parts)
         self.change_bytes += _change_bytes(event)
+
+    def stay(self, committed: LiveRanking, refused_from: int) -> None:
+        """Forget what events from `refused_from` on have changed besides settings and items, which they have not."""
+        self.has_learner, self.segments = committed.has_learner, committed.segments
+        if self.pool is not None and self.pool.seq >= refused_from:
+            self.pool = self.pool_checked = None
+
+    def go_on_from(self, before: LiveRanking, refused_from: int, changes: Sequence[EventRow]) -> None:
+        """Remember the changes of the items that learners of a former state have not applied, and those since then.
+
+        Events of the former state from `refused_from` on were not committed.
+        """
+        self.changes = [change for change in before.changes if change.seq < refused_from]
+        self.change_count = before.change_count - (len(before.changes) - len(self.changes))
+        for row in changes:
+            parts = item_parts(decode_items(row.body))
+            self.changes += [ItemsChange(row.seq, part, part is parts[-1]) for part in parts]
+            self.change_count += len(parts)
+        self.change_bytes = sum(_change_bytes(change.event) for change in self.changes)
 
     def _with_array(self, put: PutItem) -> PutItem:
         """An item with the array of its features that the ranking has: a list would take four times as much."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import Container
+from contextlib import suppress
 from typing import Any
 
 import msgspec
 
 from toplist.service.clock import as_time
-from toplist.service.errors import Conflict, Refused
+from toplist.service.errors import Conflict, LogMoved, Refused
 from toplist.service.live.change_policy import (
     LEARNER_FIELDS,
     NewLearners,
     PolicyChange,
+    check_divisible,
     has_spare_places,
     needs_new_learners,
     would_work,
@@ -29,6 +31,7 @@ from toplist.service.live.work_memory import check_size
 from toplist.service.log.events import RankingEvent, encode
 from toplist.service.log.policy_code import policy_code
 from toplist.service.log.settings import SHORTEST, LearnerSettings, pins_problem
+from toplist.service.store.divisions import ranking_scope
 from toplist.service.store.row_kinds import (
     RANKING,
     WHOLE_RANKING,
@@ -58,7 +61,7 @@ RANKING_FIELDS = (
     "pins",
     "when_unavailable",
 )  # can change with the same learners
-FIXED_FIELDS = ("features", "person", "join")  # items and lists of the log were made with them
+FIXED_FIELDS = ("features", "person", "join", "divisions")  # items and lists of the log were made with them
 MEASURED_FIELDS = ("baseline", "mode", "explore", "holdout")  # a change of them begins the measuring of the uplift anew
 
 
@@ -71,6 +74,8 @@ class RankingManager:
 
     async def create(self, spec: RankingSpec, by: str = "") -> Ranking:
         """Create a ranking, without items; `by` is who asked for it, here and below."""
+        if spec.divisions == 1:  # as where nothing is said, so that an older release can read it
+            spec = msgspec.structs.replace(spec, divisions=msgspec.UNSET)
         await self._check_name_is_free(spec.name)
         settings = LearnerSettings.of(RankingEvent(spec, longest=SHORTEST))
         try:
@@ -81,15 +86,19 @@ class RankingManager:
             plain = RankingSpec(name=spec.name, positions=spec.positions, features=spec.features, person=spec.person)
             works = functools.partial(would_work, settings, True, SHORTEST)
             raise Refused(str(problem), await asyncio.to_thread(setting_at_fault, spec, plain, works)) from problem
+        check_divisions(settings, self._transactions.store.parts)
+        check_divisible(settings, "/divisions")
         check_size(
             settings, settings.places + 1, self._transactions.work, "/features" if spec.features else "/positions"
         )
         state = await self._check_name_is_free(spec.name)  # another request may have been faster
         now, seq = self._transactions.clock(), state.next_seq()
+        if settings.divisions > 1:
+            settings = settings._replace(scope=ranking_scope(seq, self._transactions.store.part))
         ranking = LiveRanking(seq, now, with_measuring(settings.in_force_from(seq), None, (), seq))
         state.add_ranking(ranking)
         reply = ranking_reply(ranking)
-        await self._transactions.commit(ranking_rows(ranking, seq, now, by))
+        await self._transactions.commit(ranking.shared(None, ranking_rows(ranking, seq, now, by)))
         return reply
 
     async def _check_name_is_free(self, name: str) -> LiveState:
@@ -109,12 +118,14 @@ class RankingManager:
         With `train: false`, they start without the past.
         """
         ranking = (await self._transactions.state()).ranking(name)
+        ranking.check_home()
         given = {
             field: value
             for field in (*RANKING_FIELDS, *LEARNER_FIELDS, *FIXED_FIELDS)
             if (value := getattr(change, field)) is not msgspec.UNSET
         }
         _check_fixed_fields(ranking, given)
+        given.pop("divisions", None)
         spec = msgspec.structs.replace(ranking.spec, **given)
         if "pins" in given and "policy" not in given and (problem := pins_problem(ranking.settings.with_spec(spec))):
             raise problem
@@ -125,6 +136,10 @@ class RankingManager:
             return await self._change(ranking, given, None, by)
         blame = functools.partial(setting_at_fault, spec, ranking.spec, given=given)
         async with self.policy_change.new_learners(ranking, spec, change.train, needed, blame) as new:
+            if self._transactions.store.parts > 1:  # another server may have written to the log: it is not tried anew
+                with suppress(LogMoved):
+                    await self._transactions.confirm()
+                await self.policy_change.check_exists(ranking)
             return await self._change(ranking, given, new, by)
 
     async def _change(self, ranking: LiveRanking, given: dict[str, Any], new: NewLearners | None, by: str) -> Ranking:
@@ -132,6 +147,7 @@ class RankingManager:
         state = await self._transactions.state()
         now, seq = self._transactions.clock(), state.next_seq()
         rows: list[Row] = []
+        before = ranking.settings
         spec = msgspec.structs.replace(ranking.spec, **given)  # other requests may have changed the rest meanwhile
         if new is None:
             settings = ranking.settings.with_spec(spec)
@@ -147,14 +163,14 @@ class RankingManager:
             state.outdated_sums[ranking.id] = TallyPlace()  # of the measuring before; they are deleted in parts
         ranking.change_settings(settings)
         reply = ranking_reply(ranking)
-        await self._transactions.commit([*ranking_rows(ranking, seq, now, by), *rows])
+        await self._transactions.commit(ranking.shared(before, [*ranking_rows(ranking, seq, now, by), *rows]))
         return reply
 
     def note_code(self, state: LiveState) -> None:
         """Record the code of policies for rankings of which an older version has not recorded it."""
         rows: list[Row] = []
         for ranking in state.rankings.values():
-            if not ranking.settings.code:
+            if not ranking.settings.code and not ranking.is_divided:  # one that is divided was made with it
                 settings = ranking.settings
                 ranking.change_settings(settings._replace(code=policy_code(settings.policy)))
                 rows += ranking_rows(ranking, state.next_seq(), self._transactions.clock(), "")
@@ -166,13 +182,14 @@ class RankingManager:
         """Delete a ranking: its lists are dropped, and its rows are purged later, in parts."""
         state = await self._transactions.state()
         ranking = state.ranking(name)
+        ranking.check_home()
         now, seq = self._transactions.clock(), state.next_seq()
         body = encode(msgspec.structs.replace(ranking.settings.event(deleted=True), by=by))
         state.remove_ranking(ranking)
         event = EventRow(seq, now, ranking.id, WHOLE_RANKING, RANKING, None, body)
         state.has_deleted = True
         deleted = DeletedRow(ranking.id, ranking.id - 1, seq)  # a ranking's id is the seq of its first event
-        await self._transactions.commit([event, DeleteRanking(ranking.id), deleted])
+        await self._transactions.commit(ranking.shared(ranking.settings, [event, DeleteRanking(ranking.id), deleted]))
 
 
 def _ignore_failure(done: asyncio.Future[None]) -> None:
@@ -202,11 +219,23 @@ def with_measuring(
 
 def _check_fixed_fields(ranking: LiveRanking, given: dict[str, Any]) -> None:
     for field in FIXED_FIELDS:
-        if field in given and given[field] != getattr(ranking.spec, field):
+        known = ranking.settings.divisions if field == "divisions" else getattr(ranking.spec, field)
+        if field in given and given[field] != known:
             raise Refused(
                 f"The {field} of the ranking {ranking.name!r} cannot become {given[field]!r}, since its items and "
-                f"lists were made with {getattr(ranking.spec, field)!r}; make a new ranking.", f"/{field}",
+                f"lists were made with {known!r}; make a new ranking.", f"/{field}",
             )  # fmt: skip
+
+
+def check_divisions(settings: LearnerSettings, parts: int) -> None:
+    """Refuse to divide a ranking into more divisions than there are partitions."""
+    divisions = settings.divisions
+    if divisions > parts:
+        has = f"{parts} partitions, so give at most so many" if parts > 1 else "one partition, so leave divisions out"
+        raise Refused(
+            f"divisions is {divisions}, but each division lies in another partition of a cluster, and this store has "
+            f"{has}.", "/divisions",
+        )  # fmt: skip
 
 
 def ranking_rows(ranking: LiveRanking, seq: int, now: int, by: str) -> list[Row]:
@@ -222,7 +251,8 @@ def ranking_rows(ranking: LiveRanking, seq: int, now: int, by: str) -> list[Row]
 
 def ranking_reply(ranking: LiveRanking) -> Ranking:
     """A ranking as requests read it."""
-    spec = msgspec.structs.asdict(ranking.spec) | {"when_unavailable": ranking.when_unavailable}
+    spec = msgspec.structs.asdict(ranking.spec)
+    spec |= {"when_unavailable": ranking.when_unavailable, "divisions": ranking.settings.divisions}
     stopped = ranking.settings.stopped > 0
     return Ranking(
         **spec, items=len(ranking.items), created=as_time(ranking.created), stopped=stopped,

@@ -32,6 +32,7 @@ class Segments:
         while True:
             state = await self._transactions.state()
             ranking = state.ranking(name)
+            ranking.check_segment(segment)
             row = await state.learners.find_row(ranking, segment)
             if row is None:
                 raise NotFound(f"The ranking {name!r} has no such segment; GET its segments has all of them.")

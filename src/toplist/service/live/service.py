@@ -11,6 +11,7 @@ from typing import NamedTuple
 from toplist.service.clock import BelievedClock, Clock, GivenClock
 from toplist.service.errors import Refused
 from toplist.service.live.compiler import PolicyCompiler
+from toplist.service.live.guardrail import SharedGuardrails
 from toplist.service.live.imports import Imports
 from toplist.service.live.impressions import Impressions
 from toplist.service.live.items import Items
@@ -76,7 +77,7 @@ class Service:
 
     Attributes
     ----------
-    rankings, items, lists, imports, impressions, queries, uplift, segments, retention
+    rankings, items, lists, imports, impressions, queries, uplift, segments, guardrails, retention
         One object per kind of request.
     transactions : Transactions
         The store and the state in memory.
@@ -117,6 +118,7 @@ class Service:
         self.queries = Queries(self.transactions, self.compiler, resources.lane)
         self.uplift = UpliftQueries(self.transactions, self.queries.lane)
         self.segments = Segments(self.transactions)
+        self.guardrails = SharedGuardrails(self.transactions)
         self.retention = Retention(self.transactions, self.compiler)
         self.on_code_warning: Callable[[str, str], None] = lambda _ranking, _warning: None  # see `_load`
         self._warned: set[str] = set()

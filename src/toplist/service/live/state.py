@@ -13,7 +13,7 @@ import numpy as np
 from toplist.core.item_id import item_of_text
 from toplist.core.prior import Prior
 from toplist.core.problem import InvalidInput, nearest
-from toplist.service.errors import NotFound, UnknownRanking
+from toplist.service.errors import Conflict, NotFound, UnknownRanking
 from toplist.service.live.impression_state import UNKNOWN_IMPRESSION, ImpressionState
 from toplist.service.live.learners import Learners
 from toplist.service.live.quarantine import QuarantineCounts, QuarantinedLearners, reason_of
@@ -76,6 +76,11 @@ def read_rankings(reader: LogReader) -> StateRows:
         ]
         mark = reader.mark()
         return StateRows(mark, reader.event(mark.seq), rankings, reader.deleted_learners())
+
+
+def request_conflict(request: str | None) -> Conflict:
+    """The error where a request id comes again with another request."""
+    return Conflict(f"Another list was asked for with the request id {request!r}; use a new one.", "/request_id")
 
 
 class RememberedRequest(NamedTuple):
@@ -314,15 +319,21 @@ class LiveState:
 
     # Requests ---------------------------------------------------------------------------------------------------------
 
-    async def load_request(self, ranking: int, request: str) -> RememberedRequest | None:
-        """The list of a request id, from memory or from the store; None if there is none."""
-        known = self.requests.get((ranking, request))
+    async def load_request(self, ranking: LiveRanking, request: str) -> RememberedRequest | None:
+        """The list of a request id, from memory or from the store; None if there is none.
+
+        Of a divided ranking, another partition may have the list: its segment is another one, so it conflicts.
+        """
+        key = ranking.id, request
+        known = self.requests.get(key)
         if known is None:
-            with self._keeping((ranking, request)):
-                row = await self._look_ups.find(ranking, request)
-            known = self.requests.get((ranking, request))  # another request may have made the list meanwhile
+            with self._keeping(key):
+                row, is_claimed = await self._look_ups.find(ranking.id, request, ranking.settings.scope)
+            known = self.requests.get(key)  # another request may have made the list meanwhile
             if known is None and row is not None:
                 known = RememberedRequest(row.digest, row.impression, 0)
+            if known is None and is_claimed:
+                raise request_conflict(request)
         return known
 
     def remember_request(self, ranking: int, request: str, known: RememberedRequest) -> None:

@@ -12,19 +12,40 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, Protocol
 
 from toplist.service.clock import Clock
-from toplist.service.errors import PAUSE_AFTER_FAILURE, NotOwner, Refused, StoreUnavailable, loaded_again
+from toplist.service.errors import (
+    PAUSE_AFTER_FAILURE,
+    LogMoved,
+    NotOwner,
+    Refused,
+    StoreUnavailable,
+    loaded_again,
+    log_moved,
+)
+from toplist.service.live.kept_state import MovedState, keep_committed, read_since
 from toplist.service.live.quarantine import Contained, QuarantineCounts
-from toplist.service.live.state import LiveState, read_rankings
+from toplist.service.live.state import LiveState
 from toplist.service.live.work_memory import WorkMemory
 from toplist.service.log.events import ClockEvent, encode
 from toplist.service.store.group_commit import CommitCounts, GroupCommit
 from toplist.service.store.protocol import LogMark, Store
-from toplist.service.store.row_kinds import CLOCK, NO_RANKING, WHOLE_RANKING, CheckOwner, EventRow, Row, ShiftWindows
+from toplist.service.store.row_kinds import (
+    CLOCK,
+    NO_RANKING,
+    WHOLE_RANKING,
+    CheckOwner,
+    EventRow,
+    Row,
+    SharedChange,
+    ShiftWindows,
+)
 
 SNAPSHOT_BYTES = 4 << 20  # of snapshots in one commit when the service stops
+CHANGE_PAUSE = 0.1  # seconds between two changes of divided rankings, in which other owners read the first and commit
+HOLD_SECONDS = 0.3  # that a partition waits at most for a change that another server has announced
 
 OpenStore = Callable[[Any], Store]  # of a file or an address
 
@@ -43,6 +64,28 @@ class StateChange:
     def __exit__(self, kind: object, problem: BaseException | None, *_: object) -> None:
         if problem is not None:
             self._fail(problem)
+
+
+class OtherOwners(Protocol):
+    """Tells the owners of other partitions of a change."""
+
+    async def hold(self, parts: Sequence[int]) -> None:
+        """Ask them to begin no change, and wait a moment until they have committed what they have begun."""
+
+    def go_on(self, parts: Sequence[int]) -> Awaitable[object]:
+        """Tell them that the change is committed, or failed; done once they have read it."""
+        ...
+
+
+class NoOwners:
+    """Tells nobody: there are no other partitions."""
+
+    async def hold(self, parts: Sequence[int]) -> None:
+        """Ask nobody."""
+
+    def go_on(self, parts: Sequence[int]) -> Awaitable[object]:
+        """Tell nobody."""
+        return asyncio.sleep(0)
 
 
 class Transactions:
@@ -83,6 +126,10 @@ class Transactions:
         self._reload: asyncio.Task[None] | None = None
         self._change = StateChange(self.fail_change)
         self._standby: LiveState | None = None
+        self._moved: MovedState | None = None  # until the state is loaded again
+        self._changed = 0.0  # when a divided ranking was last changed
+        self._held: asyncio.Event | None = None  # while a change of another server is awaited
+        self.others: OtherOwners = NoOwners()
         self._trying: set[asyncio.Future[Any]] = set()
         self.unshown: list[
             bytes
@@ -108,6 +155,7 @@ class Transactions:
             return
         await asyncio.sleep(0)  # changes that were asked for are made: see `Together`
         self._stopping = True
+        self._let_go()
         if self._reload is not None:
             await asyncio.wait([self._reload])
         await self._commits.drain()
@@ -187,15 +235,21 @@ class Transactions:
     @property
     def ready_state(self) -> LiveState | None:
         """The current state if it is loaded and may be changed; else `state` loads it or says why not."""
-        return None if self._stopping else self._state
+        return None if self._stopping or self._held is not None else self._state
 
     async def state(self) -> LiveState:
         """The current state, loaded again from the store after a failed commit."""
         while True:  # a state may be dropped again before all who waited for it have seen it
             if self._stopping or self._store is None:
                 raise _not_running()
+            if self._held is not None:
+                await self._held.wait()
+                continue
             if self._state is not None:
                 return self._state
+            if self.commits.pending and self._moved is not None:
+                await self.commits.drain()
+                continue
             if self.clock.waiting() < self._retry_at or self.commits.pending:
                 raise loaded_again()
             if self._reload is None:
@@ -206,11 +260,14 @@ class Transactions:
     async def _load(self) -> None:
         try:
             store, commits = self.store, self.commits
-            rows = await store.read(read_rankings)
+            moved, self._moved = self._moved, None
+            rows, changes = await store.read(lambda reader: read_since(reader, moved))
             if store is not self._store or self._stopping:
                 raise _not_running()
             self._state = LiveState(store, commits, self._learner_bytes, self.work, self.quarantine, rows)
             self._standby = None
+            if moved is not None:
+                keep_committed(moved, self._state, changes)
             if self._begun_after is None:
                 self._begun_after, self._shifted = commits.last_seq, self.clock.shift
                 self.clock.begin(commits.last_time)
@@ -222,12 +279,12 @@ class Transactions:
 
     def is_current(self, state: LiveState) -> bool:
         """Whether a state from before an await is still the current one."""
-        return state is self._state and not self._stopping
+        return state is self._state and not self._stopping and self._held is None
 
     def check_current(self, state: LiveState) -> None:
         """Refuse to go on with a state from before an await if it was dropped: it may have what was never committed."""
-        if not self.is_current(state):
-            raise loaded_again()
+        if state is not self._state or self._stopping:
+            raise log_moved() if state.learners.is_moved else loaded_again()
 
     def change(self) -> StateChange:
         """Context in which the current state is changed, without an await.
@@ -244,6 +301,7 @@ class Transactions:
 
     def drop_state(self) -> None:
         """A commit or a change failed: drop the in-memory state; it is loaded again from the store."""
+        self._moved = None
         self._forget_state()
         self._retry_at = self.clock.waiting() + PAUSE_AFTER_FAILURE
 
@@ -252,7 +310,37 @@ class Transactions:
         if self._state is not None and self._state.loaded_mark != mark:
             self._forget_state()
 
+    async def hold(self) -> None:
+        """Begin no change until a change of another server is there, but not for long; done once all are committed.
+
+        So that it meets no commit, and nothing of what is in memory has to be read again.
+        """
+        if self._held is None:
+            self._held = asyncio.Event()
+            asyncio.get_running_loop().call_later(HOLD_SECONDS, self._let_go, self._held)
+        if self._commits is not None:
+            await self._commits.drain()
+
+    async def go_on(self) -> None:
+        """The change that was announced is there, or will not come; done once it is read."""
+        held = self._held
+        try:
+            if self._state is not None:  # else it is read again in any case
+                with suppress(StoreUnavailable):
+                    await self.commit([CheckOwner()])
+        finally:
+            self._let_go(held)
+        with suppress(StoreUnavailable):
+            await self.state()
+
+    def _let_go(self, held: asyncio.Event | None = None) -> None:
+        """Begin changes again, unless they are held for another reason by now."""
+        if self._held is not None and held in (None, self._held):
+            self._held.set()
+            self._held = None
+
     def _forget_state(self) -> None:
+        self._let_go()
         if self._state is not None:
             self._state.learners.is_dropped = True
         self._state = None
@@ -260,6 +348,12 @@ class Transactions:
     def _fail_commit(self, problem: Exception) -> None:
         """A commit failed: drop the state; lists may go on from it, unless another server has taken over."""
         state = self._state
+        if isinstance(problem, LogMoved):  # the store is well: what was asked is done anew at once
+            if state is not None:
+                state.learners.is_moved = True
+                self._moved = MovedState(state, self.commits.refused_from)
+            self._forget_state()
+            return
         if isinstance(problem, NotOwner):
             self._standby = None
         elif state is not None and any(ranking.serves_unrecorded for ranking in state.rankings.values()):
@@ -327,7 +421,19 @@ class Transactions:
         """Hand rows to the group commit; await the result until they, and all rows before them, are committed."""
         if self._commits is None:
             raise _not_running()
+        if rows and type(rows[-1]) is SharedChange:
+            self._changed = monotonic()
         return self._commits.write(rows)
+
+    @property
+    def change_pause(self) -> float:
+        """Seconds to wait before the next change of a divided ranking; not above 0 if it may begin."""
+        return self._changed + CHANGE_PAUSE - monotonic()
+
+    async def confirm(self) -> None:
+        """Raise `LogMoved` if another server has written to the log since the state was loaded."""
+        await self.state()
+        await self.commit([CheckOwner()])
 
     async def settle(self) -> None:
         """Wait until all changes so far are committed, or have failed."""

@@ -9,13 +9,14 @@ from typing import Any
 
 from toplist.service.clock import as_time
 from toplist.service.errors import Conflict
+from toplist.service.live.divided import Sources, sources_of
 from toplist.service.live.read_lane import ReadLane
 from toplist.service.live.transaction import Transactions
-from toplist.service.live.uplift_sums import readable_sum
-from toplist.service.log.events import decode_learner, decode_stopped
-from toplist.service.log.tallies import ALL_KEY
+from toplist.service.live.uplift_sums import tally_of
+from toplist.service.log.division_sums import SumSlice, day_slices, segment_slices, whole_sums
+from toplist.service.log.events import decode_stopped
 from toplist.service.store.protocol import LogReader
-from toplist.service.store.row_kinds import DAY_SLICE, SEGMENT_SLICE, EventRow, TallyRow
+from toplist.service.store.row_kinds import EventRow, TallyRow
 from toplist.service.wire import (
     Bounds,
     ComparedGroups,
@@ -29,10 +30,8 @@ from toplist.service.wire import (
 from toplist.uplift import METRICS, GroupComparison, GroupSums, Tally, UpliftInterval
 from toplist.uplift.sample_ratio import ALARM_LEVEL
 
-KINDS = {"day": DAY_SLICE, "segment": SEGMENT_SLICE}
-
-
-_Found = tuple[list[TallyRow], EventRow | None, EventRow | None, list[tuple[TallyRow, str | None]]]
+_SLICES = {"day": day_slices, "segment": segment_slices}
+_Found = tuple[list[TallyRow], EventRow | None, EventRow | None, list[SumSlice]]
 
 
 class UpliftQueries:
@@ -51,6 +50,7 @@ class UpliftQueries:
         while True:
             state = await self._transactions.state()
             ranking = state.ranking(name)
+            ranking.check_home()
             settings = ranking.settings
             if not settings.measured:
                 raise Conflict(
@@ -59,26 +59,26 @@ class UpliftQueries:
                 )
             await self._transactions.settle()  # what is shown is committed
 
-            id, measured, halted = ranking.id, settings.measured, settings.stopped
+            measured, halted = settings.measured, settings.stopped
+            sources = sources_of(ranking, state.store)
 
-            def read(reader: LogReader, id: int = id, measured: int = measured, halted: int = halted) -> _Found:
+            def read(
+                reader: LogReader, sources: Sources = sources, measured: int = measured, halted: int = halted
+            ) -> _Found:
                 with reader.snapshot_reads():
-                    whole = reader.tallies(id, measured, [ALL_KEY])
+                    whole = whole_sums(sources(reader))
                     begun, stopped = reader.event(measured), reader.event(halted) if halted else None
-                    slices: list[TallyRow] = []
-                    if by in KINDS:
-                        begin = f"{KINDS[by]}{after or ''}"
-                        slices = reader.group_tallies(id, measured, KINDS[by], begin, limit + 1)
-                    return whole, begun, stopped, [(row, _name(reader, row, by)) for row in slices]
+                    slices = _SLICES[by](sources(reader), after or "", limit + 1) if by in _SLICES else []
+                    return whole, begun, stopped, slices
 
             whole, begun, stopped, slices = await state.store.read(read)
             if self._transactions.is_current(state) and ranking.settings is settings:
                 break
-        tally = _tally(whole[0]) if whole else Tally()
+        tally = tally_of(whole, settings.share)
         page = slices[:limit]
         if page:  # many intervals, which take long
             async with self._lane.turn(caller):
-                parts = await asyncio.to_thread(_slices, page)
+                parts = await asyncio.to_thread(_slices, page, settings.share)
         else:
             parts = []
         visitors = tally.holdout.visitors + tally.policy.visitors
@@ -91,40 +91,27 @@ class UpliftQueries:
             ),
             stopped=None if stopped is None else _stop(stopped),
             slices=parts,
-            next=page[-1][0].slice.partition(":")[2] if len(slices) > limit else None,
+            next=page[-1].place if len(slices) > limit else None,
         )  # fmt: skip
 
     async def click_through(self, names: Sequence[str], caller: str = "") -> dict[str, MetricUplift]:
         """The uplift of the click-through of some rankings; those without a holdout are left out."""
         state = await self._transactions.state()
         found = [state.rankings[name] for name in names if name in state.rankings]
-        measured = {one.name: (one.id, one.settings.measured) for one in found if one.settings.measured}
+        measured = {one.name: sources_of(one, state.store) for one in found if one.settings.measured}
+        shares = {one.name: one.settings.share for one in found}
         if not measured:
             return {}
         await self._transactions.settle()
 
         def read(reader: LogReader) -> dict[str, list[TallyRow]]:
-            return {name: reader.tallies(id, begun, [ALL_KEY]) for name, (id, begun) in measured.items()}
+            return {name: whole_sums(sources(reader)) for name, sources in measured.items()}
 
         rows = await state.store.read(read)
         async with self._lane.turn(caller):
             return await asyncio.to_thread(
-                lambda: {name: _metric(_tally(row[0]), 0) for name, row in rows.items() if row}
+                lambda: {name: _metric(tally_of(row, shares[name]), 0) for name, row in rows.items() if row}
             )
-
-
-def _name(reader: LogReader, row: TallyRow, by: str) -> str | None:
-    """The day or the segment of a slice; None for a segment that was deleted."""
-    named = row.slice.partition(":")[2]
-    if by == "day":
-        return named
-    created = reader.event(int(named))
-    return None if created is None else decode_learner(created.body).segment
-
-
-def _tally(row: TallyRow) -> Tally:
-    found = readable_sum(row)
-    return found if isinstance(found, Tally) else Tally()
 
 
 def _stop(event: EventRow) -> GuardrailStop:
@@ -134,9 +121,9 @@ def _stop(event: EventRow) -> GuardrailStop:
     )
 
 
-def _slices(page: list[tuple[TallyRow, str | None]]) -> list[UpliftSlice]:
+def _slices(page: list[SumSlice], share: float) -> list[UpliftSlice]:
     """The uplift of each slice that has a name."""
-    return [UpliftSlice(name=name, **_part(_tally(row))) for row, name in page if name is not None]
+    return [UpliftSlice(name=one.name, **_part(tally_of(one.rows, share))) for one in page if one.name is not None]
 
 
 def _part(tally: Tally) -> dict[str, Any]:

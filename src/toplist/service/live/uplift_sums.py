@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from toplist.service.live.impression_state import ImpressionState
 from toplist.service.live.quarantine import reason_of
@@ -15,7 +15,7 @@ from toplist.service.log.tallies import ALL_KEY, ClosedList, Sum, TallyKey, coun
 from toplist.service.store.group_commit import GroupCommit
 from toplist.service.store.protocol import LogReader, Store
 from toplist.service.store.row_kinds import TallyRow
-from toplist.uplift import Tally
+from toplist.uplift import Tally, merged_tally
 
 logger = logging.getLogger("toplist.service")
 
@@ -115,6 +115,12 @@ def readable_sum(row: TallyRow) -> Sum | None:
     except UNREADABLE as problem:
         logger.error("A sum of the uplift of ranking %d cannot be read: %s", row.ranking, reason_of(problem))
         return None
+
+
+def tally_of(rows: Sequence[TallyRow], share: float) -> Tally:
+    """The sum of both groups over rows of several divisions."""
+    found = map(readable_sum, rows)
+    return merged_tally([one if isinstance(one, Tally) else Tally() for one in found], share)
 
 
 def _keys(ranking: LiveRanking, closed: ClosedList) -> list[SumKey]:

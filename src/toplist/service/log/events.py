@@ -41,6 +41,8 @@ class RankingEvent(Struct, frozen=True, omit_defaults=True):
     stopped: int = 0  # seq of the event by which the guardrail put it back to its baseline; 0: it did not
     by: str = ""  # name of the API key that asked for it; empty without keys
     code: str = ""  # of `policy_code`: which code of the policy its learners were made with
+    division: int = 0  # of a divided ranking, in this partition
+    scope: int = 0  # of a divided ranking, in all partitions; 0: it is not divided
 
 
 class PutItem(Struct, frozen=True, omit_defaults=True):

@@ -21,6 +21,7 @@ from toplist.ranker.size import SizeByItems
 from toplist.service.errors import Refused
 from toplist.service.log.events import ItemsEvent, RankingEvent, decode_items, decode_ranking
 from toplist.service.log.policy_code import code_warning, policy_code
+from toplist.service.store.divisions import division_of
 from toplist.service.store.row_kinds import EventRow
 from toplist.service.wire import RankingSpec
 
@@ -57,6 +58,8 @@ class LearnerSettings(NamedTuple):
     share: float = 0.0  # of the holdout in that measuring
     stopped: int = 0  # seq of the event by which the guardrail put it back to its baseline
     code: str = ""  # of `policy_code`: which code of the policy made the learners; empty before it is recorded
+    division: int = 0  # of a divided ranking, in this partition
+    scope: int = 0  # of a divided ranking, in all partitions; 0: it is not divided
 
     @classmethod
     def of(cls, event: RankingEvent, policy_seq: int = 0) -> LearnerSettings:
@@ -67,14 +70,15 @@ class LearnerSettings(NamedTuple):
         floor = event.floor or (0 if event.trained else policy_seq)
         return cls(
             spec.name, spec, policy_seq, event.trained, places, longest, event.first_list, floor, event.salt,
-            event.measured, event.share, event.stopped, event.code,
+            event.measured, event.share, event.stopped, event.code, event.division, event.scope,
         )  # fmt: skip
 
     def event(self, deleted: bool = False) -> RankingEvent:
         """The event that records these settings."""
         return RankingEvent(
             self.spec, self.trained, self.policy_seq, deleted, self.places, self.longest, self.first_list, self.floor,
-            self.salt, self.measured, self.share, self.stopped, code=self.code,
+            self.salt, self.measured, self.share, self.stopped, code=self.code, division=self.division,
+            scope=self.scope,
         )  # fmt: skip
 
     def with_spec(self, spec: RankingSpec) -> LearnerSettings:
@@ -101,6 +105,15 @@ class LearnerSettings(NamedTuple):
         if self.trained:
             return self._replace(policy_seq=seq, first_list=0, code=policy_code(self.policy))
         return self._replace(policy_seq=seq, first_list=seq, floor=seq, code=policy_code(self.policy))
+
+    @property
+    def divisions(self) -> int:
+        """Number of parts of its segments, each in another partition."""
+        return self.spec.divisions or 1
+
+    def has_segment(self, segment: str | None) -> bool:
+        """Whether a segment belongs to this partition."""
+        return not self.scope or division_of(segment, self.divisions) == self.division
 
     @property
     def policy(self) -> str:

@@ -78,6 +78,11 @@ def note_copied(store: Path | str, until: int) -> None:
     _postgres().note_copied(store, until)
 
 
+def note_divided(store: Path | str) -> None:
+    """Older releases cannot use a database with divided rankings."""
+    _postgres().note_divided(store)
+
+
 def _postgres() -> Any:
     """The store in PostgreSQL, whose driver is optional."""
     import_optional("psycopg", "postgres")

@@ -11,7 +11,7 @@ from toplist.core.problem import InvalidInput
 from toplist.service.store.digests import TABLES, row_digest
 from toplist.service.store.protocol import Store
 from toplist.service.store.queries import PAGE_ROWS, PAGE_SNAPSHOTS, TableReader
-from toplist.service.store.row_kinds import SnapshotRow
+from toplist.service.store.row_kinds import ClaimedRequest, SnapshotRow
 from toplist.support.progress import Progress
 
 Report = Callable[[Progress], None]
@@ -57,7 +57,7 @@ def copy_store(
                     targets[target].store.write(rows)
                     targets[target].store.commit()
                     count, total = sums[target]
-                    sums[target] = count + len(rows), total + sum(row_digest(*row) for row in rows)
+                    sums[target] = count + len(rows), total + sum(map(_digest, rows))
                 copied += len(page)
                 progress(Progress(copied, total_rows, monotonic() - begun))
         for written_to, expected in zip(targets, sums, strict=True):
@@ -67,6 +67,11 @@ def copy_store(
                     f"The copy differs from the store in its {TABLES[kind].name}; remove it, and copy again."
                 )
     return copied
+
+
+def _digest(row: Any) -> int:
+    """The digest of a row, without what is derived from other rows."""
+    return row_digest(*(row.row if type(row) is ClaimedRequest else row))
 
 
 def _pages(source: TableReader, kind: type) -> Iterator[list[Any]]:

@@ -64,6 +64,7 @@ class GroupCommit:
         self.last_time = 0  # of that event, in milliseconds
         self.counts = CommitCounts()
         self.failures = 0
+        self.refused_from = 0  # seq of the first event that was not committed, when a commit last failed
         self._begun: float | None = None  # when the commit in progress began, on the monotonic clock
         self._was_slow = False
         self._troubled: float | None = None
@@ -236,6 +237,7 @@ class GroupCommit:
     def _fail(self, waiting: list[Waiting], problem: Exception) -> None:
         """Fail all queued rows as well: they were built on those of the failed commit."""
         all_waiting = waiting + self._waiting
+        self.refused_from = self.first_pending_seq()
         self._rows, self._committing, self._waiting = [], [], []
         self._on_failure(problem)
         if not isinstance(problem, StoreUnavailable):

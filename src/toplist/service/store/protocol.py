@@ -152,6 +152,18 @@ class LogReader(Protocol):
         """The lists that were made for request ids, each with its ranking; unknown ones are left out."""
         ...
 
+    def sibling(self, part: int) -> LogReader:
+        """A reader of another partition of the same database, over the same connection and in its snapshot."""
+        ...
+
+    def claimed(self, asked: Sequence[tuple[int, str]]) -> set[tuple[int, str]]:
+        """Of request ids, each with the scope of its ranking, those for which any partition has a list."""
+        ...
+
+    def ranking_named(self, name: str) -> RankingRow | None:
+        """A ranking by its name; None if there is none."""
+        ...
+
     def learner(self, ranking: int, segment: str | None) -> LearnerRow | None:
         """The learner of a segment."""
         ...
@@ -227,6 +239,16 @@ class Store(Protocol):
     @property
     def is_owner(self) -> bool:
         """Whether this process may write; where several may serve a store, one of them."""
+        ...
+
+    @property
+    def part(self) -> int:
+        """Which partition of a database this is; 0 where there is one."""
+        ...
+
+    @property
+    def parts(self) -> int:
+        """Number of partitions of the database."""
         ...
 
     @property

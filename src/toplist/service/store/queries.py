@@ -107,6 +107,15 @@ class TableReader(ABC):
         """All rankings."""
         return [RankingRow(*row) for row in self._rows(f"{RANKING} WHERE {self._where} ORDER BY id")]
 
+    def ranking_named(self, name: str) -> RankingRow | None:
+        """A ranking by its name; None if there is none."""
+        row = self._first(f"{RANKING} WHERE {self._where} AND name = ?", name)
+        return None if row is None else RankingRow(*row)
+
+    def claimed(self, asked: Sequence[tuple[int, str]]) -> set[tuple[int, str]]:
+        """Of request ids of divided rankings, those with a list; a store of one part has no such rankings."""
+        return set()
+
     def deleted_ranking(self) -> DeletedRanking | None:
         """A deleted ranking of which rows are left; None if there is none."""
         row = self._first(f"{GONE} WHERE {self._where} ORDER BY ranking LIMIT 1")

@@ -38,6 +38,10 @@ class SQLiteReader(TableReader):
         """Close the connection."""
         self._connection.close()
 
+    def sibling(self, part: int) -> SQLiteReader:
+        """A file has one part."""
+        return self
+
     @contextmanager
     def snapshot_reads(self) -> Iterator[None]:
         """Context in which all reads see the moment of the first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 DEFERRED, OPEN, LEARNED, DROPPED = range(4)  # states of an impression
@@ -65,6 +66,22 @@ class RequestRow(NamedTuple):
     digest: bytes  # of the request
     impression: bytes
     at: int
+
+
+class ClaimedRequest(NamedTuple):
+    """The same in a divided ranking: no two partitions may have a list for it."""
+
+    ranking: int
+    request: str
+    digest: bytes
+    impression: bytes
+    at: int
+    scope: int  # of the ranking, in all partitions
+
+    @property
+    def row(self) -> RequestRow:
+        """The row without the scope."""
+        return RequestRow(*self[:5])
 
 
 class LearnerRow(NamedTuple):
@@ -239,9 +256,26 @@ class ShiftWindows(NamedTuple):
     milliseconds: int
 
 
+class PartBefore(NamedTuple):
+    """Another partition of a divided ranking, before a change that is decided elsewhere."""
+
+    division: int  # of the ranking, in this partition
+    last_seq: int  # of its last event
+    last_time: int  # of that event, in milliseconds
+    ranking: RankingRow | None  # the ranking there; None before it is created
+
+
+class SharedChange(NamedTuple):
+    """A change of a divided ranking, in its other partitions: committed with the rows of this one, or not at all."""
+
+    name: str
+    divisions: int
+    rows_for: Callable[[PartBefore], list[object]]  # rows with the numbers of that partition; called in any thread
+
+
 Row = (
     EventRow | ImpressionRow | ImpressionChange | RequestRow | LearnerRow | SnapshotRow | RankingRow | DeleteRanking
     | DeletedRow | ItemRow | DeleteItem | ForgetImpressions | DeleteSnapshots | PurgeEvents | PurgeDone
     | DeleteLearner | DeletedLearnerRow | PurgeLearner | PurgeLearnerDone | WipeLog | ShiftWindows | TallyRow
-    | DeleteTallies | CheckOwner
+    | DeleteTallies | CheckOwner | ClaimedRequest | SharedChange
 )  # fmt: skip

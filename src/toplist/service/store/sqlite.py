@@ -254,6 +254,16 @@ class SQLiteStore:
         return True
 
     @property
+    def part(self) -> int:
+        """A file has one part."""
+        return 0
+
+    @property
+    def parts(self) -> int:
+        """A file has one part."""
+        return 1
+
+    @property
     def is_far(self) -> bool:
         """The file is on this machine."""
         return False

@@ -17,6 +17,7 @@ TEXT = rf"^[^\x00-\x1f\x7f]+{END}"  # one line, no control characters
 ITEM_TEXT = rf"^([^\x00-\x1f\x7f]+|\t(0|-?[1-9][0-9]{{0,15}})){END}"  # of `item_text`
 UUID = rf"^[0-9a-f]{{8}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{4}}-[0-9a-f]{{12}}{END}"
 TEXT_RULE = ("one line of 1 to 200 characters, without control characters", "change it")  # accepted, and what to do
+CURSOR = r"^[0-9]{1,18}(-[0-9]{1,18})*$"
 PATTERN_RULES = {  # each pattern in words, for errors
     NAME: (
         "letters, digits, dots, dashes and underscores, at most 100, beginning with a letter or digit",
@@ -28,6 +29,7 @@ PATTERN_RULES = {  # each pattern in words, for errors
         "write the id as text, or an integer after a tab",
     ),
     UUID: ("the id of an impression", "use the impression that was sent with the list"),
+    CURSOR: ("the cursor of an event", "use the cursor of the last event that was read"),
 }
 ITEM_RULE = ("text or a whole number", "write it as text")
 INTEGER_RULE = (
@@ -87,6 +89,7 @@ Level = Annotated[float, Meta(gt=0.0, le=0.5)]
 Seconds = Annotated[float, Meta(gt=0.0, le=31_536_000.0)]
 Seed = Annotated[int, Meta(ge=0, le=2**53 - 1)]
 Steps = Annotated[int, Meta(ge=1, le=2**53 - 1)]
+Divisions = Annotated[int, Meta(ge=1, le=1024)]  # of a ranking
 FeatureCount = Annotated[int, Meta(ge=0, le=10_000)]
 Strength = Annotated[float, Meta(ge=0.0, le=1e9)]
 PoolKind = Literal["none", "prior"]

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from toplist.service.wire.fields import (
+    CURSOR,
     Limit,
     OfSegment,
     PersonText,
@@ -16,6 +17,14 @@ from toplist.service.wire.fields import (
     Strict,
     check_name,
 )
+
+Cursor = Annotated[
+    str,
+    Meta(
+        pattern=CURSOR, max_length=20_000,
+        description="only events behind that one; instead of after, in a divided ranking",
+    ),
+]  # fmt: skip
 
 
 class Estimate(Struct, frozen=True, kw_only=True):
@@ -165,12 +174,15 @@ class Event(OfSegment, frozen=True, kw_only=True):
     impression: str | None
     body: Any
     key: SegmentReply = None
+    division: int | UnsetType = UNSET  # of a divided ranking: each counts its own events
+    cursor: str | UnsetType = UNSET  # of a divided ranking: ask for what comes after this event by it
 
 
 class EventsQuery(Strict, frozen=True, kw_only=True):
     """Query of the event log."""
 
     after: Annotated[int, Meta(ge=0, le=2**63 - 1, description="only events with a larger seq")] = 0
+    cursor: Cursor | UnsetType = UNSET
     limit: (
         Annotated[int, Meta(ge=1, le=2**63 - 1, description="number of events at most; all by default")] | UnsetType
     ) = UNSET

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from toplist.core.defaults import DEFAULT_POLICY
 from toplist.service.wire.fields import (
     IS_PLACE,
+    Divisions,
     FeatureCount,
     Level,
     ManyIds,
@@ -70,8 +71,13 @@ class RankingSpec(Strict, frozen=True):
     # While nothing can be recorded: "serve" makes lists from memory, for a while; "refuse", the default, answers 503.
     # Not in the log unless it is given, so that an older release can read it.
     when_unavailable: WhenUnavailable | UnsetType = UNSET
+    # Its segments are divided into so many parts, a power of two, each in another partition of a cluster. Not in the
+    # log either unless it is given.
+    divisions: Divisions | UnsetType = UNSET
 
     def __post_init__(self) -> None:
+        if self.divisions and self.divisions & (self.divisions - 1):
+            raise ValueError(f"divisions is {self.divisions}, but must be a power of two; give 1, 2, 4, 8 or so")
         if self.baseline:
             check_baseline(self.baseline)
         if self.pins:
@@ -106,6 +112,7 @@ class Ranking(Struct, frozen=True, kw_only=True):
     stop_if: StopIf | None
     pins: dict[str, str | int]
     when_unavailable: str = "refuse"
+    divisions: int = 1  # parts of its segments, each in another partition of a cluster
     items: int  # number of items, including hidden ones
     created: str  # RFC 3339 in UTC, like all times
     stopped: bool = False  # whether the guardrail put it back to its baseline
@@ -143,6 +150,7 @@ class RankingChange(Strict, frozen=True):
     features: FeatureCount | UnsetType = UNSET
     person: FeatureCount | UnsetType = UNSET
     join: str | UnsetType = UNSET
+    divisions: Divisions | UnsetType = UNSET
 
     def __post_init__(self) -> None:
         if isinstance(self.baseline, list):

@@ -156,7 +156,7 @@ def delete_segment(name: str, segment: str) -> ClientRequest[None]:
     return ClientRequest("DELETE", segment_path(name, segment), type(None), repeatable=False)
 
 
-def events(name: str, after: int = 0, limit: int = 1000) -> ClientRequest[list[Event]]:
-    """Read a page of the event log, after the event with the number `after`."""
-    query = given(after=after, limit=limit)
+def events(name: str, after: int | str = 0, limit: int = 1000) -> ClientRequest[list[Event]]:
+    """Read a page of the event log, after the event with this number, or with this cursor in a divided ranking."""
+    query = given(**{"cursor" if isinstance(after, str) else "after": after}, limit=limit)
     return ClientRequest("GET", f"{ranking_path(name)}/events", list[Event], query=query, by_lines=True)

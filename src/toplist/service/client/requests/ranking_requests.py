@@ -42,6 +42,7 @@ def create_ranking(
     stop_if: StopIf | UnsetType | None = UNSET,
     pins: Mapping[int, ItemId] | UnsetType = UNSET,
     when_unavailable: Literal["refuse", "serve"] | UnsetType = UNSET,
+    divisions: int | UnsetType = UNSET,
 ) -> ClientRequest[Ranking]:
     """Create a ranking, from a `RankingSpec` or from its fields as keywords.
 
@@ -85,6 +86,8 @@ def create_ranking(
         Item by position, from 1, of every list that can have it there.
     when_unavailable : {"refuse", "serve"}, default "refuse"
         What becomes of lists while nothing can be recorded; "serve" makes them from memory, for a while.
+    divisions : int, default 1
+        Number of parts of its segments, a power of two, each in another partition of a cluster.
 
     Returns
     -------
@@ -102,7 +105,7 @@ def create_ranking(
         "propensities": propensities, "pool": pool, "pool_strength": pool_strength,
         "baseline": _order(baseline), "mode": mode, "explore": explore, "holdout": holdout,
         "holdout_learns": holdout_learns, "stop_if": stop_if,
-        "pins": _pins(pins), "when_unavailable": when_unavailable,
+        "pins": _pins(pins), "when_unavailable": when_unavailable, "divisions": divisions,
     }  # fmt: skip
     given: dict[str, Any] = {field: value for field, value in fields.items() if value is not UNSET}
     if spec is None:

@@ -33,6 +33,16 @@ class CommittedStore:
     def __init__(self, database: Database, part: int) -> None:
         self._database, self._part = database, part
 
+    @property
+    def part(self) -> int:
+        """Which part of the database this is."""
+        return self._part
+
+    @property
+    def parts(self) -> int:
+        """Number of parts of the database."""
+        return self._database.parts
+
     def watch(self, on_doubt: Callable[[], None]) -> None:
         """Nothing is written that could be lost."""
 

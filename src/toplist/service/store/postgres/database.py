@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from queue import Empty, SimpleQueue
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 LEASE_SECONDS = 10.0  # after which another server may take over, unless it was renewed; each commit renews it
 READERS = 4  # connections for reads
 LONG_READERS = 4  # connections for reads that take long, each in a thread of its own
-MOST_CONNECTIONS = 4 + READERS + LONG_READERS  # of one process, besides one for a moment while it starts
+MOST_CONNECTIONS = 5 + READERS + LONG_READERS  # of one process, besides one for a moment while it starts
 LONGEST_WAIT = 30.0  # seconds that a read waits for one of these connections
 START_SECONDS = 600.0  # a server that starts may wait for another one that brings the tables to the latest version
 LOCK_SHARE = 0.25  # of a lease: a takeover waits for a commit under way for so long, and is tried again
@@ -83,10 +83,15 @@ class Database:
         self._long_readers = BoundedSemaphore(LONG_READERS)
         self._control = Session(address, lease)  # waits for no lock of another server
         self._taking = Session(address, lease, waiting=lease * LOCK_SHARE)  # a takeover may wait for a lock
+        # Changes of divided rankings, which write to parts of other servers.
+        self.changing = Session(address, lease, waiting=lease * LOCK_SHARE)
+        self.parts = 1  # that it is divided into
+        self.on_change: Callable[[], object] = lambda: None  # called in any thread after such a change
         self._owned: dict[int, PostgresStore] = {}
         self._owned_lock = Lock()
         self._leasing = Session(address, lease)
-        self._watched = [self.writer.session, self._control, self._taking, self._leasing]  # and all for reads
+        watched = self.writer.session, self._control, self._taking, self._leasing, self.changing
+        self._watched = list(watched)  # and all for reads
         self._closed, self._ended = Event(), Event()
         try:
             with closing(Session(address, START_SECONDS)) as patient:
@@ -200,6 +205,7 @@ class Database:
         self.writer.close()
         self._control.close()
         self._taking.close()
+        self.changing.close()
         while not self._sessions.empty():
             self._sessions.get().close()
         self._ended.set()

@@ -89,6 +89,7 @@ def divide(database: Database, parts: int | None = None) -> int:
             f"The settings divide the database into {parts} partitions, but it has {count}, a number that is fixed "
             f"when servers first use a database; write cluster.partitions = {count}, or name a new database."
         )
+    database.parts = count
     return count
 
 

@@ -26,6 +26,10 @@ _REQUESTS = f"""SELECT {TABLES[RequestRow].selected} FROM unnest(%b::bigint[], %
     JOIN requests USING (ranking, request) WHERE part = ?"""
 
 
+_CLAIMED = """SELECT scope, request FROM unnest(%b::bigint[], %b::text[]) AS asked (scope, request)
+    JOIN requests USING (scope, request)"""
+
+
 class _Listed(msgspec.Struct):
     """What is read of a list's event."""
 
@@ -80,6 +84,15 @@ class PostgresReader(TableReader):
         rankings, requests = zip(*asked, strict=True)
         rows = self._rows(_REQUESTS, encode_array("bigint", rankings), encode_array("text", requests), self._part)
         return list(map(RequestRow._make, rows))
+
+    def sibling(self, part: int) -> PostgresReader:
+        """A reader of another part, over the same connection and in its snapshot."""
+        return PostgresReader(self._session, part)
+
+    def claimed(self, asked: Sequence[tuple[int, str]]) -> set[tuple[int, str]]:
+        """Of request ids, each with the scope of its ranking, those for which any part has a list."""
+        scopes, requests = zip(*asked, strict=True)
+        return set(self._rows(_CLAIMED, encode_array("bigint", scopes), encode_array("text", requests)))
 
     def longest_list(self, ranking: int, after: int, until: int) -> int:
         """Length of the longest list of a ranking among events with after < seq <= until."""

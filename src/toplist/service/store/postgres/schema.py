@@ -9,7 +9,7 @@ import psycopg
 from toplist.core.problem import InvalidInput
 from toplist.service.errors import StoreUnavailable
 from toplist.service.store.digests import TABLES
-from toplist.service.store.postgres.session import FENCED, SCHEMA, Session
+from toplist.service.store.postgres.session import FENCED, MOVED, ONE_LIST, SCHEMA, Session
 
 ATTEMPTS = 10  # to bring the tables to the latest version while other servers use them
 OLDEST = 13  # version of PostgreSQL
@@ -163,8 +163,33 @@ VERSIONS = (
         f"ALTER TABLE {SCHEMA}.cluster ADD COLUMN copied_until bigint NOT NULL DEFAULT 0",
         works_with=3,
     ),
+    # Divided rankings. Their owner also writes to parts of other servers, and moves their numbers on: a commit of such
+    # an owner fails otherwise than one of an owner that was fenced. Of the requests of a divided ranking, `scope` names
+    # it in all parts. Once there is such a ranking, `versions` says that older releases cannot use the database.
+    Version(
+        f"""
+    ALTER TABLE {SCHEMA}.requests ADD COLUMN scope bigint;
+    CREATE UNIQUE INDEX {ONE_LIST} ON {SCHEMA}.requests (scope, request) WHERE scope IS NOT NULL;
+    CREATE OR REPLACE FUNCTION {SCHEMA}.fence(
+        of_part integer, of_owner text, of_epoch bigint, known bigint, next bigint, seconds float8
+    ) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+        UPDATE {SCHEMA}.parts SET last_seq = next, lease_until = clock_timestamp() + make_interval(secs => seconds)
+            WHERE part = of_part AND owner = of_owner AND epoch = of_epoch AND last_seq = known;
+        IF NOT FOUND THEN
+            PERFORM 1 FROM {SCHEMA}.parts AS kept
+                WHERE kept.part = of_part AND kept.owner = of_owner AND kept.epoch = of_epoch AND kept.last_seq > known;
+            IF FOUND THEN
+                RAISE EXCEPTION 'the log of part % has moved', of_part USING ERRCODE = '{MOVED}';
+            END IF;
+            RAISE EXCEPTION 'the epoch % of part % is over', of_epoch, of_part USING ERRCODE = '{FENCED}';
+        END IF;
+    END $$;
+    """,
+        works_with=3,
+    ),
 )
 DIVIDED = 3  # the version from which on a database can be divided
+DIVIDED_RANKINGS = 5  # and rankings
 
 
 def migrate(session: Session, versions: tuple[Version, ...] = VERSIONS) -> None:

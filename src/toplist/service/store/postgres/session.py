@@ -16,7 +16,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict
 
 from toplist.core.problem import InvalidInput
-from toplist.service.errors import NotOwner, StoreUnavailable
+from toplist.service.errors import LogMoved, NotOwner, StoreUnavailable
 from toplist.service.store.postgres.round_trip import RoundTrip, Statement
 
 SCHEMA = "toplist"
@@ -26,6 +26,8 @@ CONNECT_SECONDS = 3
 SILENT_SECONDS = 4.0  # a peer that acknowledges nothing for so long is taken for gone
 FIRST_WITH_TRANSACTION_TIMEOUT = 17_00_00  # version of PostgreSQL
 FENCED = "TL001"  # SQLSTATE of a commit under an epoch that is over
+MOVED = "TL002"  # and of one by the owner, after a change of a divided ranking that another server decided
+ONE_LIST = "requests_of_divided"  # the unique index over all partitions of request ids of divided rankings
 _BEGIN, _BEGIN_READ, _COMMIT, _ROLLBACK = map(Statement, ("BEGIN", "BEGIN READ ONLY", "COMMIT", "ROLLBACK"))
 _BEGIN_SNAPSHOT = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 # The database notices within a minute, not after hours, that a server has lost its network: else its connections would
@@ -34,7 +36,7 @@ _SET_TCP = Statement(
     "SELECT set_config('tcp_keepalives_idle', '20', false), set_config('tcp_keepalives_interval', '5', false), "
     "set_config('tcp_keepalives_count', '4', false), set_config('tcp_user_timeout', '40000', false)"
 )
-_PART = re.compile(r"of part (\d+) is over").search  # in the message of the function `fence`
+_PART = re.compile(r"of part (\d+) (?:is over|has moved)").search  # in the message of the function `fence`
 
 
 class Fenced(NotOwner):
@@ -45,8 +47,16 @@ class Fenced(NotOwner):
         self.part = part
 
 
+class MovedOn(Fenced, LogMoved):
+    """The owner of a divided ranking has written to the log of a part: nothing of this commit was."""
+
+
 class Refusal(StoreUnavailable):
     """The database refused a statement: nothing was written."""
+
+
+class RequestTaken(Refusal, LogMoved):
+    """Another part has a list for one of the request ids: nothing was written."""
 
 
 def check_address(address: str) -> dict[str, Any]:
@@ -229,9 +239,11 @@ def transaction_settings(seconds: float, idle: float, waiting: float, longest: f
 
 def explain(problem: psycopg.Error) -> StoreUnavailable:
     """An error of PostgreSQL in the words of the service."""
-    if problem.sqlstate == FENCED:
+    if problem.sqlstate in (FENCED, MOVED):
         named = _PART(problem.diag.message_primary or "")
         part = None if named is None else int(named[1])
+        if problem.sqlstate == MOVED:
+            return MovedOn("Another server has changed a ranking of this store; nothing was written.", part)
         return Fenced("Another server has taken over this store; nothing was written.", part)
     if problem.sqlstate == "3F000" or isinstance(problem, psycopg.errors.UndefinedTable):
         return StoreUnavailable(
@@ -239,6 +251,8 @@ def explain(problem: psycopg.Error) -> StoreUnavailable:
         )
     if isinstance(problem, psycopg.errors.ReadOnlySqlTransaction):
         return StoreUnavailable("The database can only be read now; the service goes on when it can be written to.")
+    if isinstance(problem, psycopg.errors.UniqueViolation) and problem.diag.constraint_name == ONE_LIST:
+        return RequestTaken("Another list was made for a request id; nothing was written.")
     kind = Refusal if isinstance(problem, psycopg.DataError | psycopg.IntegrityError) else StoreUnavailable
     return kind(f"The database does not answer as it should: {_one_line(problem)}.")
 

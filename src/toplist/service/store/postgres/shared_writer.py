@@ -9,7 +9,7 @@ from typing import Any
 import psycopg
 
 from toplist.service.store.postgres.round_trip import Statement
-from toplist.service.store.postgres.session import Fenced, Refusal, Session
+from toplist.service.store.postgres.session import Fenced, MovedOn, Refusal, Session
 
 
 class Share:
@@ -40,6 +40,7 @@ class SharedWriter:
         self._waiting_lock = Lock()
         self.writing = Lock()
         self.fenced = 0  # commits of parts that another server had taken over, since the start
+        self.moved = 0  # and of those to which the owner of a divided ranking had written
 
     def commit(self, share: Share) -> None:
         """Commit what a part writes; durable when this returns.
@@ -67,7 +68,7 @@ class SharedWriter:
                 self.session.run([statement for share in shares for statement in share.statements])
             except Fenced as fenced:  # nothing was written; the others try again without it
                 over = [share for share in shares if share.part == fenced.part] or shares
-                self.fenced += len(over)
+                self.count(fenced, len(over))
                 _end(over, fenced)
                 shares = [share for share in shares if not share.is_done]
             except Refusal as refusal:  # the database took none of it, because of one of them
@@ -92,9 +93,16 @@ class SharedWriter:
                     for statement in share.statements:
                         connection.execute(statement.text, statement.values or None)
                     work(connection)
-            except Fenced:
-                self.fenced += 1
+            except Fenced as fenced:
+                self.count(fenced)
                 raise
+
+    def count(self, fenced: Fenced, commits: int = 1) -> None:
+        """Count commits that failed so."""
+        if isinstance(fenced, MovedOn):
+            self.moved += commits
+        else:
+            self.fenced += commits
 
     def close(self) -> None:
         """Close the connection."""

@@ -17,6 +17,7 @@ import psycopg
 
 from toplist.service.errors import NotOwner
 from toplist.service.store.postgres.database import LEASE_SECONDS, Database
+from toplist.service.store.postgres.divided import commit_change
 from toplist.service.store.postgres.members import check_undivided
 from toplist.service.store.postgres.reader import PostgresReader
 from toplist.service.store.postgres.round_trip import Statement
@@ -24,7 +25,7 @@ from toplist.service.store.postgres.shared_writer import Share
 from toplist.service.store.postgres.writing import statements_of
 from toplist.service.store.protocol import LogReader
 from toplist.service.store.queries import IMPRESSION
-from toplist.service.store.row_kinds import EventRow, ImpressionChange, Row, ShiftWindows
+from toplist.service.store.row_kinds import EventRow, ImpressionChange, Row, SharedChange, ShiftWindows
 
 T = TypeVar("T")
 logger = logging.getLogger("toplist.service")
@@ -74,6 +75,7 @@ class PostgresStore:
         self._ask_again = 0.0
         self._statements: list[Statement] = []  # of the next commit
         self._shifts: list[ShiftWindows] = []
+        self._changes: list[SharedChange] = []
         self._written_seq = 0  # of the last event among its rows
         try:
             if self._is_alone:
@@ -117,13 +119,31 @@ class PostgresStore:
         self._loop, self._on_doubt = asyncio.get_running_loop(), on_doubt
 
     def compare(self, last_seq: int) -> None:
-        """Compare the number of the last event in the database with what this server wrote; in any thread."""
-        if last_seq < self._last_seq and self._loop is not None:
+        """Compare the number of the last event in the database with what this server wrote; in any thread.
+
+        It is smaller in a database that was restored, and larger after a change of a divided ranking.
+        """
+        if last_seq != self._last_seq and self._loop is not None:
             with suppress(RuntimeError):  # the loop has ended
                 self._loop.call_soon_threadsafe(self._on_doubt)
 
     def _not_owner(self) -> NotOwner:
         return NotOwner("Another server serves this store; this one takes over when the other ends.", ASK_EVERY)
+
+    @property
+    def last_seq(self) -> int:
+        """Number of the last event, as far as this server knows."""
+        return self._last_seq
+
+    @property
+    def part(self) -> int:
+        """Which part of the database this is."""
+        return self._part
+
+    @property
+    def parts(self) -> int:
+        """Number of parts of the database."""
+        return self._database.parts
 
     @property
     def is_owner(self) -> bool:
@@ -147,13 +167,14 @@ class PostgresStore:
         They are encoded here, on the thread of the event loop: another one would contend with it for the interpreter.
         """
         self._shifts = [row for row in rows if type(row) is ShiftWindows]
+        self._changes = [row for row in rows if type(row) is SharedChange]
         self._statements = statements_of(rows, self._part)
         self._written_seq = max((row.seq for row in rows if type(row) is EventRow), default=0)
 
     def commit(self) -> None:
         """Write the rows in one transaction and one round trip; durable when this returns."""
         statements, self._statements = self._statements, []
-        shifts, epoch = self._shifts, self.epoch
+        shifts, changes, epoch = self._shifts, self._changes, self.epoch
         if epoch is None:
             raise self._not_owner()
         last = max(self._written_seq, self._last_seq)
@@ -163,7 +184,9 @@ class PostgresStore:
         asked = monotonic()
         try:
             share = Share(self._part, [fence, *statements])
-            if shifts:
+            if changes:
+                commit_change(self._database, self._part, share.statements, changes, partial(self._shift, shifts))
+            elif shifts:
                 self._database.writer.run_alone(share, partial(self._shift, shifts))
             else:
                 self._database.writer.commit(share)

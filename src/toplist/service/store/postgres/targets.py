@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 
 from toplist.service.store.copy import Target
 from toplist.service.store.postgres.database import Database
+from toplist.service.store.postgres.divided import FOR_LATER_RELEASES
 from toplist.service.store.postgres.members import check_undivided, divide, part_count
 from toplist.service.store.postgres.reader import PostgresReader
 from toplist.service.store.postgres.round_trip import Statement
@@ -30,6 +31,12 @@ def open_targets(address: str, partitions: int | None) -> Iterator[list[Target]]
             )
             for part in range(count)
         ]
+
+
+def note_divided(address: str) -> None:
+    """Older releases cannot use a database with divided rankings."""
+    with closing(Session(address)) as session:
+        session.run([FOR_LATER_RELEASES])
 
 
 def note_copied(address: str, until: int) -> None:

@@ -11,7 +11,14 @@ from toplist.service.store.digests import TABLES, DigestSums, RowTable, last_by_
 from toplist.service.store.postgres.arrays import EncodedArray, encode_array
 from toplist.service.store.postgres.round_trip import Statement
 from toplist.service.store.queries import CLOSED
-from toplist.service.store.row_kinds import EventRow, ImpressionChange, ImpressionRow, RequestRow, Row
+from toplist.service.store.row_kinds import (
+    ClaimedRequest,
+    EventRow,
+    ImpressionChange,
+    ImpressionRow,
+    RequestRow,
+    Row,
+)
 
 _TYPES = {
     "kind": "text", "impression": "bytea", "body": "bytea", "report": "bytea", "request": "text", "digest": "bytea",
@@ -23,10 +30,10 @@ _IDS = {"impressions": "bytea", "items": "text"}
 # one from memory meanwhile, or its segment was deleted. The owner knows the row before, and the fence admits no other.
 _NEVER_REPLACED = (EventRow, ImpressionRow, row_kinds.LearnerRow)
 # Rows of these kinds come by the hundred, in any order among the others.
-_BULK = (EventRow, ImpressionRow, ImpressionChange, RequestRow)
+_BULK = (EventRow, ImpressionRow, ImpressionChange, RequestRow, ClaimedRequest)
 
-# There is no file to overwrite, the fence is enough to check the owner, and windows are shifted statement by statement.
-_NOTHING = (row_kinds.WipeLog, row_kinds.CheckOwner, row_kinds.ShiftWindows)
+# There is no file to overwrite, the fence is enough to check the owner, and the others take several round trips.
+_NOTHING = (row_kinds.WipeLog, row_kinds.CheckOwner, row_kinds.ShiftWindows, row_kinds.SharedChange)
 
 _OLD = "part = %(part)s AND learner = %(learner)s AND learner > 0 AND seq <= %(seq)s"
 _FORGOTTEN = f"SELECT impression FROM events WHERE {_OLD} AND {CLOSED}"
@@ -94,11 +101,7 @@ def statements_of(rows: Sequence[Row], part: int) -> list[Statement]:
         if type(row) not in _NOTHING:
             bulk.get(type(row), others).append(row)
     sums = DigestSums()
-    statements = [
-        _change(several, part) if kind is ImpressionChange else _insert(kind, several, sums, part)
-        for kind, several in bulk.items()
-        if several
-    ]
+    statements = [_write(kind, several, sums, part) for kind, several in bulk.items() if several]
     for kind, alike in groupby(others, type):
         if kind in TABLES:
             statements.append(_insert(kind, list(map(_without_flags, alike)), sums, part))
@@ -110,12 +113,27 @@ def statements_of(rows: Sequence[Row], part: int) -> list[Statement]:
     return statements
 
 
+def _write(kind: type, rows: list[Any], sums: DigestSums, part: int) -> Statement:
+    """Write rows of a kind that come by the hundred."""
+    if kind is ImpressionChange:
+        return _change(rows, part)
+    return _claim(rows, sums, part) if kind is ClaimedRequest else _insert(kind, rows, sums, part)
+
+
 def _insert(kind: type, rows: list[Any], sums: DigestSums, part: int) -> Statement:
     """Insert rows of one kind; those of some kinds replace the row that has the same key."""
     table = TABLES[kind]
     if kind not in _NEVER_REPLACED:
         rows = last_by_key(table, rows)  # PostgreSQL replaces a row only once in a statement
     return Statement(_INSERTS[kind], (part, *_columns(_TYPES_OF[kind], sums.with_digests(kind, rows))))
+
+
+def _claim(rows: list[ClaimedRequest], sums: DigestSums, part: int) -> Statement:
+    """Insert requests of divided rankings; the database refuses them where another part has a list for one."""
+    last = last_by_key(TABLES[RequestRow], rows)
+    written = sums.with_digests(RequestRow, [row.row for row in last])
+    scopes = encode_array("bigint", [row.scope for row in last])
+    return Statement(_CLAIM, (part, *_columns(_TYPES_OF[RequestRow], written), scopes))
 
 
 def _change(rows: list[ImpressionChange], part: int) -> Statement:
@@ -164,6 +182,11 @@ def _insertion(kind: type) -> str:
 
 _TYPES_OF = {kind: _types(table) for kind, table in TABLES.items()}
 _INSERTS = {kind: _insertion(kind) for kind in TABLES}
+_CLAIM = (
+    _INSERTS[RequestRow]
+    .replace("row_digest)", "row_digest, scope)", 1)
+    .replace(f"unnest({_places(_TYPES_OF[RequestRow])})", f"unnest({_places((*_TYPES_OF[RequestRow], 'bigint'))})")
+)
 _CHANGED = {"id": "bytea", "state": "smallint", "due": "bigint", "report": "bytea", "row_digest": "bigint"}
 _CHANGE = f"""UPDATE impressions SET state = new.state, due = new.due, report = new.report, row_digest = new.row_digest
     FROM unnest({_places(_CHANGED.values())}) AS new ({", ".join(_CHANGED)})
