@@ -30,7 +30,7 @@ def table(checked: dict[str, Any], rates: list[Any], cores: dict[str, Any]) -> s
         cells = [
             row["policy"],
             "yes" if known["equal"] else f"no, {known['runs_that_differ']} runs differ",
-            f"{known['compile_seconds']:.1f} s",
+            f"{max(0.0, known['compile_seconds']):.1f} s",
             *speeds,
             f"{row['gpu'] / row['all_cores']:.1f}",
         ]

@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -96,34 +95,27 @@ def setup_of(policy: str, world: Any = None) -> RunSetup:
     return RunSetup.of(toplist.make(policy), world_for(policy) if world is None else world, USERS, OneSample(), HORIZON)
 
 
-@cache
-def processes() -> ProcessPoolExecutor:
-    """A process per core: with threads, the quickest policies would wait for Python between runs."""
-    return ProcessPoolExecutor(CORES, multiprocessing.get_context("spawn"))
-
-
-def share_rate(policy: str, world: Any, runs: int) -> float:
-    """Steps per second of this process, of runs that have learned for a while."""
+def cpu_rate(policy: str, threads: int, world: Any = None, expected: float = 0.0) -> float:
+    """Steps per second on some threads, of runs that have learned for a while; more runs if many are expected."""
     setup = setup_of(policy, world)
+    runs = threads * runs_for(expected)
     players = [Player(setup, branch(7, run), np.array([HORIZON])) for run in range(runs)]
-    for player in players:
-        player.play(WARM)
-    begun = time.monotonic()
-    for player in players:
-        player.play(WARM + MEASURED)
-    return runs * MEASURED / (time.monotonic() - begun)
+    players[0].play(1)  # compiles
+    shares = [players[thread::threads] for thread in range(threads)]
+
+    def play(until: int) -> float:
+        begun = time.monotonic()
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda share: [player.play(until) for player in share], shares))
+        return time.monotonic() - begun
+
+    play(WARM)
+    return runs * MEASURED / play(WARM + MEASURED)
 
 
-def cpu_rate(policy: str, cores: int, world: Any, expected: float = 0.0) -> float:
-    """Steps per second on some cores; more runs on each if many steps are expected."""
-    runs = min(MOST_PER_CORE, max(LEAST_PER_CORE, int(SECONDS * expected / MEASURED)))
-    return sum(processes().map(share_rate, [policy] * cores, [world] * cores, [runs] * cores))
-
-
-def cpu_rates(policy: str, world: Any = None) -> tuple[float, float]:
-    """Steps per second on one core and on all."""
-    one = cpu_rate(policy, 1, world, cpu_rate(policy, 1, world))
-    return one, cpu_rate(policy, CORES, world, one)
+def runs_for(expected: float) -> int:
+    """Runs of a core, of which these steps per second are expected."""
+    return min(MOST_PER_CORE, max(LEAST_PER_CORE, int(SECONDS * expected / MEASURED)))
 
 
 def gpu_rates(policy: str, runs: int, world: Any, parts: Sequence[int]) -> list[float]:
@@ -163,7 +155,8 @@ def check_all(names: list[str]) -> list[Row]:
 
 def measured(policy: str, world: Any = None, runs: int = RUNS, **about: Any) -> Row:
     """Steps per second of a policy on one core, on all, and on a GPU."""
-    one, every = cpu_rates(policy, world)
+    one = cpu_rate(policy, 1, world, cpu_rate(policy, 1, world))
+    every = cpu_rate(policy, CORES, world, one)
     gpu = gpu_rate(policy, runs if "windowed" not in policy else runs // 4, world)  # a window takes much memory
     print(f"{policy} {about}: steps/s {one:.3g} on one core, {every:.3g} on all, {gpu:.3g} on the GPU "
           f"({gpu / every:.1f} times)", flush=True)  # fmt: skip
@@ -176,13 +169,30 @@ def measure_rates(names: list[str]) -> list[Row]:
 
 
 def measure_cores(names: list[str]) -> list[Row]:
-    """The speed of each policy with few items, on the CPU alone."""
+    """The speed of each policy with few items on the CPU alone, with a process per core.
+
+    Threads, which `simulate` uses, wait for Python between short runs of quick policies. Processes do not, but do not
+    all measure at one time either, so that the speed of all cores is rather too high.
+    """
     rows = []
-    for policy in names or policies():
-        one, every = cpu_rates(policy)
-        rows.append({"policy": policy, "one_core": one, "all_cores": every})
-        print(f"{policy}: steps/s {one:.3g} on one core, {every:.3g} on all", flush=True)
+    with ProcessPoolExecutor(CORES, multiprocessing.get_context("spawn")) as pool:
+        for policy in names or policies():
+            one = pool.submit(share_rate, policy, runs_for(pool.submit(share_rate, policy, 1).result())).result()
+            every = sum(pool.map(share_rate, [policy] * CORES, [runs_for(one)] * CORES))
+            rows.append({"policy": policy, "one_core": one, "all_cores": every})
+            print(f"{policy}: steps/s {one:.3g} on one core, {every:.3g} on all", flush=True)
     return rows
+
+
+def share_rate(policy: str, runs: int) -> float:
+    """Steps per second of this process, of runs that have learned for a while."""
+    players = [Player(setup_of(policy), branch(7, run), np.array([HORIZON])) for run in range(runs)]
+    for player in players:
+        player.play(WARM)
+    begun = time.monotonic()
+    for player in players:
+        player.play(WARM + MEASURED)
+    return runs * MEASURED / (time.monotonic() - begun)
 
 
 def measure_large(_: list[str]) -> list[Row]:
