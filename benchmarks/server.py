@@ -12,7 +12,8 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -22,7 +23,10 @@ from toplist.core.compiling import LIBRARY_VARIABLES
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 60.0  # seconds for operations that should take one or two; the machine may be busy
 POLL = 0.01
+PORTS = range(10_000, 20_000)  # no system takes these for connections by itself
 UNLIMITED = {"limits.rate": "0"}  # one caller is all of the load
+
+_ports_tried = count(101 * os.getpid())  # each process begins elsewhere
 
 
 class Broken(AssertionError):
@@ -196,8 +200,9 @@ def serving(
 
 
 def free_port() -> int:
-    """A free port."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A free port, of those that no connection gets by itself: a server that starts again finds it still free."""
+    while True:
+        port = PORTS.start + next(_ports_tried) % len(PORTS)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            return port

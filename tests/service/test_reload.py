@@ -15,8 +15,9 @@ from typing import Any
 import httpx
 import pytest
 from asking import ADMIN, KEYS, SERVE, LocalService
+from benchmarks.server import free_port
 from certificates import Authority
-from test_serving import free_port, running
+from test_serving import running
 
 from toplist.cli import Exit
 from toplist.core.problem import InvalidInput

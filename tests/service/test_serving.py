@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx
 import pytest
+from benchmarks.server import free_port
 from forking import ForkedProcess
 
 from toplist.cli import Exit, main
@@ -193,13 +194,6 @@ def test_an_incomplete_request_times_out(tmp_path: Path) -> None:
             sleep(1.0)  # the limit is on reading a request, not on answering it
             (tmp_path / "wait").unlink()
             assert pending.result().items
-
-
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port: int = free.getsockname()[1]
-        return port
 
 
 def test_health_checks_are_answered_while_all_connections_are_taken(tmp_path: Path) -> None:
