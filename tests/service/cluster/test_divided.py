@@ -403,7 +403,7 @@ def test_partitions_move_while_a_divided_ranking_changes(address: str) -> None:
 
 
 def test_a_change_and_a_commit_of_another_owner_cross(address: str) -> None:
-    """What memory made before the change is refused as a whole, and made again with it; nobody takes over."""
+    """A commit from before the change is refused as a whole and made again with it, by the same owner."""
 
     async def work() -> None:
         async with at_work(address) as divided:

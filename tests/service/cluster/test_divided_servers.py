@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.server import UNLIMITED, Server, free_port, item_names
+from benchmarks.server import Server, item_names
 from forking import ForkedProcess
 from postgres_server import database
+from two_servers import owners, two_servers, wait_for_owners
 
 from toplist.cli import Exit, main
 from toplist.service.cluster.placing import partition_of
 from toplist.service.store.divisions import division_of, division_parts
 
-SECRET = "the secret of all servers of a test"
 LEASE = 2.0
 PARTITIONS, DIVISIONS = 16, 8
 NAME = "front"
@@ -34,34 +34,9 @@ def address(tmp_path: Path) -> str:
 @pytest.fixture
 def servers(tmp_path: Path, address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Server]]:
     monkeypatch.setattr(Server, "popen", ForkedProcess)
-    settings = {**UNLIMITED, "lease": str(LEASE), "cluster.secret": SECRET, "cluster.partitions": str(PARTITIONS)}
-    made = [
-        Server(tmp_path / f"{n}.db", settings={**settings, "cluster.port": str(free_port())}, database=address)
-        for n in range(2)
-    ]
-    try:
-        for server in made:
-            server.launch()
-        for server in made:
-            server.wait_until_ready()
+    with two_servers(tmp_path, address, PARTITIONS, LEASE) as made:
         wait_for_owners(made[0], 2)
         yield made
-    finally:
-        for server in made:
-            if server.running.poll() is None:
-                server.kill()
-
-
-def owners(server: Server) -> list[str | None]:
-    return [row["owner"] for row in server.must("GET", "/v1/cluster")["partitions"]]
-
-
-def wait_for_owners(server: Server, count: int) -> None:
-    """Until every partition has an owner, and there are so many owners."""
-    until = time.monotonic() + PATIENCE
-    while None in owners(server) or len(set(owners(server))) != count:
-        assert time.monotonic() < until, server.must("GET", "/v1/cluster")
-        time.sleep(0.02)
 
 
 def asked(server: Server, method: str, path: str, body: Any = None, status: int = 0) -> Any:

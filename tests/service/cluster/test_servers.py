@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.server import UNLIMITED, Server, free_port, item_names
+from benchmarks.server import Server, item_names
 from forking import ForkedProcess
 from postgres_server import database
+from two_servers import two_servers, wait_for_owners
 
 from toplist.service.cluster.cluster import ClusterCounts
 from toplist.service.http.metrics import cluster_metrics
 
-SECRET = "the secret of all servers of a test"
 LEASE = 1.0
 PATIENCE = 60.0  # seconds
 PARTITIONS = 16  # with few, one of two servers owns all of them by chance
@@ -24,34 +24,8 @@ RANKINGS = [f"ranking-{n}" for n in range(6)]
 @pytest.fixture
 def servers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Server]]:
     monkeypatch.setattr(Server, "popen", ForkedProcess)
-    address = database(tmp_path / "db")
-    settings = {**UNLIMITED, "lease": str(LEASE), "cluster.secret": SECRET, "cluster.partitions": str(PARTITIONS)}
-    made = [
-        Server(tmp_path / f"{n}.db", settings={**settings, "cluster.port": str(free_port())}, database=address)
-        for n in range(2)
-    ]
-    try:
-        for server in made:
-            server.launch()
-        for server in made:
-            server.wait_until_ready()
+    with two_servers(tmp_path, database(tmp_path / "db"), PARTITIONS, LEASE) as made:
         yield made
-    finally:
-        for server in made:
-            if server.running.poll() is None:
-                server.kill()
-
-
-def owners(server: Server) -> list[str | None]:
-    return [row["owner"] for row in server.must("GET", "/v1/cluster")["partitions"]]
-
-
-def wait_for_owners(server: Server, count: int) -> None:
-    """Until every partition has an owner, and there are so many owners."""
-    until = time.monotonic() + 30.0
-    while None in owners(server) or len(set(owners(server))) != count:
-        assert time.monotonic() < until, server.must("GET", "/v1/cluster")
-        time.sleep(0.02)
 
 
 def asked(server: Server, method: str, path: str, body: Any = None) -> Any:

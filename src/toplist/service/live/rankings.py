@@ -231,7 +231,7 @@ def check_divisions(settings: LearnerSettings, parts: int) -> None:
     """Refuse to divide a ranking into more divisions than there are partitions."""
     divisions = settings.divisions
     if divisions > parts:
-        has = f"{parts} partitions, so give at most so many" if parts > 1 else "one partition, so leave divisions out"
+        has = f"{parts} partitions, so give at most {parts}" if parts > 1 else "one partition, so leave divisions out"
         raise Refused(
             f"divisions is {divisions}, but each division lies in another partition of a cluster, and this store has "
             f"{has}.", "/divisions",

@@ -78,13 +78,13 @@ class OtherOwners(Protocol):
 
 
 class NoOwners:
-    """Tells nobody: there are no other partitions."""
+    """For a store with one partition: there is no other owner to tell."""
 
     async def hold(self, parts: Sequence[int]) -> None:
-        """Ask nobody."""
+        """There is no other owner to ask."""
 
     def go_on(self, parts: Sequence[int]) -> Awaitable[object]:
-        """Tell nobody."""
+        """There is no other owner to tell."""
         return asyncio.sleep(0)
 
 

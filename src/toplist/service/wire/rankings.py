@@ -71,8 +71,8 @@ class RankingSpec(Strict, frozen=True):
     # While nothing can be recorded: "serve" makes lists from memory, for a while; "refuse", the default, answers 503.
     # Not in the log unless it is given, so that an older release can read it.
     when_unavailable: WhenUnavailable | UnsetType = UNSET
-    # Its segments are divided into so many parts, a power of two, each in another partition of a cluster. Not in the
-    # log either unless it is given.
+    # The number of parts into which its segments are divided, a power of two; each lies in a partition of its own. Not
+    # in the log either unless it is given.
     divisions: Divisions | UnsetType = UNSET
 
     def __post_init__(self) -> None:
